@@ -15,7 +15,7 @@ from podium.core.events import Event, RunStarted, StepBroke, StepCompleted, Step
 from podium.core.forge import check_passed
 from podium.core.job import job_event_types
 from podium.core.model import FrozenModel, UtcDatetime
-from podium.core.work import TIMER, Run, WorkerHeartbeat
+from podium.core.work import PULL_SIGNAL, TIMER, Run, WorkerHeartbeat
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 from podium.render.event import view_event
 from podium.render.event_view import BarEnd, BarStart, Outcome
@@ -27,6 +27,8 @@ WINDOW = 800
 """Events that are looked through first; each time that this was not enough, twice as many."""
 _FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_BY_ITSELF = (TIMER, PULL_SIGNAL)
+"""Beginnings of the names of waits that nobody has to end."""
 
 
 class RunHead(FrozenModel):
@@ -294,11 +296,12 @@ class _Drawing:
     def _of_the_run(self, event: e.Event) -> None:
         match event.body:
             case e.RunWaiting(signal=signal):
-                lane = TIME if signal.startswith(TIMER) else PERSON
+                lane = TIME if signal.startswith(_BY_ITSELF) else PERSON
                 self._begin(f"wait:{signal}", event, lane, signal.removeprefix(TIMER))
                 self._amend(f"wait:{signal}", outcome="wait")
             case e.SignalReceived() | e.WaitExpired() as body:
-                how: Outcome = "good" if isinstance(body, e.SignalReceived) else "bad"
+                came = isinstance(body, e.SignalReceived) or body.name.startswith(_BY_ITSELF)
+                how: Outcome = "good" if came else "bad"
                 self._end(f"wait:{body.name}", event, how, "" if how == "good" else "too late")
             case e.RunStarted(fence=fence) if fence > 1:
                 self._end_all(event, _WORK, "bad", "interrupted: its process is gone")

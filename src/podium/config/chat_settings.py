@@ -19,7 +19,8 @@ class _Strict(FrozenModel):
     model_config = ConfigDict(strict=True)
 
 
-def _must_refer(key: str, value: str) -> None:
+def require_reference(key: str, value: str) -> None:
+    """Raise `ValueError` for a value that is not `secret://NAME`."""
     # Of the whole section, not of the key: a fault of a key shows its value, which may be the secret itself.
     if not _REFERENCE.fullmatch(value):
         raise ValueError(
@@ -47,7 +48,7 @@ class NoticeSettings(_Strict):
 
     @model_validator(mode="after")
     def _to_a_variable(self) -> Self:
-        _must_refer("to", self.to)
+        require_reference("to", self.to)
         return self
 
 
@@ -66,7 +67,7 @@ class _WithSecret(_Strict):
 
     @model_validator(mode="after")
     def _of_a_variable(self) -> Self:
-        _must_refer("secret", self.secret)
+        require_reference("secret", self.secret)
         return self
 
 

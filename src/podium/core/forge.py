@@ -46,6 +46,8 @@ class RemoteBase(FrozenModel):
     """Remote and branch, such as `origin/main`."""
     why_not: str = ""
     """The reason why it was not fetched. Empty also where there is no remote."""
+    web: str = ""
+    """Address of the repository's pages. Empty: not known."""
 
 
 class PullRequestDraft(FrozenModel):
@@ -188,6 +190,11 @@ class PostedAnswer(FrozenModel):
     """The comment is not there any more, or says something else than what was worked on."""
 
 
+def is_same_label(one: str, other: str) -> bool:
+    """Compare names of labels as GitHub does: without regard to case."""
+    return one.casefold() == other.casefold()
+
+
 class Issue(FrozenModel):
     """An issue as the forge has it now. Title and body are text of strangers."""
 
@@ -203,6 +210,9 @@ class Issue(FrozenModel):
     is_locked: bool = False
     updated_at: UtcDatetime
 
+    def has_label(self, name: str) -> bool:
+        return any(is_same_label(label, name) for label in self.labels)
+
     @property
     def digest(self) -> str:
         """SHA-256 of title and body. Comments and labels do not change it."""
@@ -217,6 +227,8 @@ class TrackerComment(FrozenModel):
     author: str = ""
     association: str = "NONE"
     body: str = ""
+    updated_at: UtcDatetime | None = None
+    """By the forge's clock."""
 
 
 class LabelEvent(FrozenModel):

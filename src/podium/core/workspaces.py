@@ -223,7 +223,7 @@ class SquashedBranch(FrozenModel):
     history_ref: str = ""
     """Ref that keeps it."""
     commits: tuple[WorkspaceCommit, ...] = ()
-    """The new ones, oldest first."""
+    """The new ones, oldest first. None: only paths that are left out changed since an earlier delivery."""
     replaced: tuple[WorkspaceCommit, ...] = ()
     """Those that they stand for, oldest first."""
     files: tuple[ChangedPath, ...] = ()

@@ -91,16 +91,16 @@ class BranchSquash:
             parents = await self._parents(rows, spec)
             entries, files = await self._changes(parents[0], history)
             ref = f"{RUN_REFS}{spec.run_id}/{history[:_SHORT]}"
-            stream, subjects = _stream(spec, ref, rows, replaced, parents, entries, message)
-            made = await self._imported(stream, subjects)
-            await deliveries.replace(
-                self._record, history, made[-1].id, {f"{ref}/history": history}
-            )
-        await self._follow(
-            made[-1].id, [path for path in spec.left_out if path in entries], entries
-        )
+            made: list[WorkspaceCommit] = []
+            if set(entries) - set(spec.left_out) or len(parents) > 1 or not spec.known:
+                stream, subjects = _stream(spec, ref, rows, replaced, parents, entries, message)
+                made = await self._imported(stream, subjects)
+            # Only documents are new since the last delivery: a commit would be empty.
+            head = made[-1].id if made else parents[0]
+            await deliveries.replace(self._record, history, head, {f"{ref}/history": history})
+        await self._follow(head, [path for path in spec.left_out if path in entries], entries)
         return SquashedBranch(
-            head=made[-1].id,
+            head=head,
             history=history,
             history_ref=f"{ref}/history",
             commits=tuple(made),

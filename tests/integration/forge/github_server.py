@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -108,6 +109,8 @@ class GitHubServer:
         self.annotations: dict[int, list[dict[str, Any]]] = {}
         self.logs: dict[int, str] = {}
         """Job → its log, which is served from another address, as GitHub does."""
+        self.log_address = ""
+        """Address of that other host. Empty: this machine under another name."""
         self.log_requests: list[Mapping[str, str]] = []
         """Headers of the requests for logs at that other address."""
         self.login = "octocat"
@@ -205,7 +208,7 @@ class GitHubServer:
                 return page_of(asked, issues.events[number])
             case ["labels"]:
                 issues.label(number, *asked.body["labels"], by=self.login)
-            case _ if parts["name"] not in issues.labels_of(number):
+            case _ if parts["name"].casefold() not in map(str.casefold, issues.labels_of(number)):
                 return trouble(404, "Label does not exist")
             case _:
                 issues.unlabel(number, parts["name"], by=self.login)
@@ -219,6 +222,7 @@ class GitHubServer:
                         comments.remove(comment)
                         return GitHubResponse(204, raw=b"")
                     comment["body"] = asked.body["body"]
+                    comment["updated_at"] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
                     return GitHubResponse(200, comment)
         return NOT_FOUND
 
@@ -356,10 +360,8 @@ class GitHubServer:
     def _log(self, job: int) -> GitHubResponse:
         if job not in self.logs:
             return NOT_FOUND
-        port = urlsplit(self.url).port
-        return GitHubResponse(
-            302, raw=b"", headers={"Location": f"http://localhost:{port}/logs/{job}"}
-        )
+        address = self.log_address or f"http://localhost:{urlsplit(self.url).port}"
+        return GitHubResponse(302, raw=b"", headers={"Location": f"{address}/logs/{job}"})
 
     def _branch(self, name: str) -> GitHubResponse:
         protected = self.protection is not NOT_PROTECTED

@@ -10,6 +10,11 @@ from tests.integration.forge import description
 TIMESTAMP = "2026-01-01T00:00:00Z"
 
 
+def _has(labels: list[str], name: str) -> bool:
+    """GitHub compares names of labels without regard to case."""
+    return name.casefold() in map(str.casefold, labels)
+
+
 class IssueList:
     """Issues by number. Without another word, `uma` writes them as a member and labels them."""
 
@@ -51,7 +56,7 @@ class IssueList:
 
     def unlabel(self, number: int, name: str, *, by: str = "uma", at: str = TIMESTAMP) -> None:
         labels = self.rows[number]["labels"]
-        labels[:] = [label for label in labels if label["name"] != name]
+        labels[:] = [label for label in labels if label["name"].casefold() != name.casefold()]
         self._event(number, "unlabeled", name, by, at)
 
     def labels_of(self, number: int) -> list[str]:
@@ -78,7 +83,8 @@ class IssueList:
         return [
             issue
             for number, issue in sorted(self.rows.items())
-            if query["labels"] in self.labels_of(number) and state in ("all", issue["state"])
+            if state in ("all", issue["state"])
+            and ("labels" not in query or _has(self.labels_of(number), query["labels"]))
         ]
 
     def permission(self, login: str) -> dict[str, Any]:

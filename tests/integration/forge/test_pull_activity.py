@@ -8,10 +8,12 @@ import pytest
 
 from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.forge import CommentAnswer, PullComment, PullQuery
-from podium.git.forge.github import AnswerCache, GitHub
+from podium.git.forge import github as github_module
+from podium.git.forge.github import AnswerCache, ApiResponse, GitHub
 from podium.git.forge.pull_requests import log_excerpt, post_answer, pull_status, with_excerpts
 from podium.git.forge.remotes import read_address
 from podium.testing import FixedClock
+from tests.integration.forge import description
 from tests.integration.forge.github_server import (
     BAD_TOKEN,
     NO_PERMISSION,
@@ -25,6 +27,9 @@ from tests.integration.forge.github_server import (
 
 COMMIT = "6dcb09b5b57875f334f61aebed695e2e4193db5e"
 MARKER = "<!-- podium-answer 5ec4e7 -->"
+UNKNOWN_STATE = (
+    b'{"state": "gone", "head": {"ref": "a", "sha": "b"}, "base": {"ref": "c", "sha": "d"}}'
+)
 
 
 class Pull:
@@ -171,6 +176,11 @@ async def test_the_end_of_a_pull_request_is_seen(pull: Pull) -> None:
         (SPENT, RateLimited, "rate limit"),
         (trouble(502, "Bad gateway"), ForgeUnavailable, "answered 502"),
         (GitHubResponse(200, raw=b"<html>"), ForgeUnavailable, "did not answer like the GitHub"),
+        (
+            GitHubResponse(200, raw=UNKNOWN_STATE),
+            ForgeUnavailable,
+            "did not answer like the GitHub",
+        ),
     ],
 )
 async def test_trouble_says_who_has_to_act(
@@ -179,3 +189,81 @@ async def test_trouble_says_who_has_to_act(
     pull.server.everything = answer
     with pytest.raises(error, match=words):
         await pull_status(pull.github, pull.query())
+
+
+@pytest.mark.parametrize(
+    ("address", "log"),
+    [
+        ("http://example.org", "error"),
+        ("https://127.0.0.1:9", "error"),
+        ("", "x" * 1_000 + "\n"),
+    ],
+    ids=["without https", "host is down", "too long"],
+)
+async def test_a_log_that_cannot_be_had_is_left_out(
+    pull: Pull, address: str, log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(github_module, "_MAX_DOWNLOAD_BYTES", 900)  # nobody has 64 MB to send
+    pull.server.log_address = address
+    pull.server.check_run(COMMIT, "ci", "failure", summary="1 test failed", log=log)
+    failed = (await pull_status(pull.github, pull.query())).failed
+    [check] = await with_excerpts(pull.github, failed, COMMIT)
+    assert check.excerpt.strip() == "ci\n1 test failed"
+
+
+async def test_a_rate_limit_at_a_log_is_waited_for(pull: Pull) -> None:
+    pull.server.check_run(COMMIT, "ci", "failure", log="error")
+    failed = (await pull_status(pull.github, pull.query())).failed
+    pull.server.after = lambda asked: SPENT if asked.target.endswith("/logs") else None
+    with pytest.raises(RateLimited):
+        await with_excerpts(pull.github, failed, COMMIT)
+
+
+@pytest.mark.parametrize("when", ["soon", "Fri, 01 Jan 99999999999 00:00:00 GMT", "-5", "\u0663"])
+async def test_a_limit_with_an_unreadable_time_is_still_a_limit(pull: Pull, when: str) -> None:
+    pull.server.everything = trouble(429, "Slow down", retry_after=when.encode().decode("latin-1"))
+    with pytest.raises(RateLimited):
+        await pull_status(pull.github, pull.query())
+
+
+async def test_an_answer_that_is_dropped_while_it_is_asked_for_again_is_still_known() -> None:
+    cache = AnswerCache(most_bytes=10)
+    first = ApiResponse(200, {"etag": "1"}, b"[1, 2]")
+    cache.settled("a", None, first)
+    known = cache.known("a")
+    cache.settled("b", None, ApiResponse(200, {"etag": "2"}, b"[3, 4, 5]"))
+    assert cache.known("a") is None
+    assert cache.settled("a", known, ApiResponse(304, {}, b"")) is first
+
+
+async def test_half_a_character_can_be_stored(pull: Pull) -> None:
+    pull.server.comment(pull.number, "Mend \ud83d it \U0001f600")
+    comment = await pull.comment()
+    assert comment.body == "Mend \ufffd it \U0001f600"
+    assert comment.model_dump_json()
+
+
+async def test_long_comments_of_strangers_hide_no_other(pull: Pull) -> None:
+    """GitHub allows 65,536 signs, which have up to twelve bytes each in its answers."""
+    for _ in range(12):
+        pull.server.comment(pull.number, "\U0001f600" * 65_536, author="eve", association="NONE")
+    pull.server.comment(pull.number, "Mend it")
+    assert await pull.comments() == ["Mend it"]
+    asked = len(pull.server.asked)
+    pull.server.comment(pull.number, "And that")
+    assert await pull.comments() == ["Mend it", "And that"]
+    sizes = [request.query.get("per_page") for request in pull.server.asked[asked:]]
+    assert sizes.count("5") == 3
+
+
+async def test_of_thousands_of_annotations_the_first_are_read(pull: Pull) -> None:
+    run = pull.server.check_run(COMMIT, "lint", "failure")
+    note = description.example("check-annotation-items")[0]
+    notes = [{**note, "message": f"note {number}"} for number in range(5_200)]
+    pull.server.annotations[run["id"]] = notes
+    run["output"]["annotations_count"] = len(notes)
+    failed = (await pull_status(pull.github, pull.query())).failed
+    asked = len(pull.server.asked)
+    [check] = await with_excerpts(pull.github, failed, COMMIT)
+    assert "note 0" in check.excerpt
+    assert [request.target for request in pull.server.asked[asked:]][-1].endswith("page=1")

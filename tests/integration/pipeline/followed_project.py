@@ -136,18 +136,18 @@ class FollowedProject:
         return [asked.body["body"] for asked in posts if f"/{NUMBER}/" in asked.target]
 
     @asynccontextmanager
-    async def hosted(self) -> AsyncIterator[RunHosted]:
-        """Keep one process that hosts the run, as `podium worker` does."""
+    async def hosted(self, run_id: str = "") -> AsyncIterator[RunHosted]:
+        """Keep one process that hosts the run, as `podium worker` does. With an id, one that was begun before."""
         async with self.project.podium() as podium:
-            yield RunHosted(podium)
+            yield RunHosted(podium, run_id)
 
 
 class RunHosted:
     """A run and the process that hosts it."""
 
-    def __init__(self, podium: Podium) -> None:
+    def __init__(self, podium: Podium, run_id: str = "") -> None:
         self.podium = podium
-        self.run_id = ""
+        self.run_id = run_id
 
     async def start(self) -> Run:
         job = await pipeline_job(self.podium, TASK, mode="quick")
@@ -161,6 +161,10 @@ class RunHosted:
         engine = await self.podium.hosting_engine()
         await engine.signal(self.run_id, signal)
         return await engine.finish(self.run_id, stop_when_waiting=True)
+
+    async def end(self) -> Run:
+        """Stay with the run until it ended."""
+        return await (await self.podium.hosting_engine()).finish(self.run_id)
 
     async def resume(self) -> Run:
         engine = await self.podium.hosting_engine()

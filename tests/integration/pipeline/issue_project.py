@@ -50,6 +50,18 @@ class IssueProject(Project):
         (self.home / "config.yaml").write_text(f"forge: {{api_url: '{self.github.url}'}}\n")
         return self
 
+    def head_of(self, branch: str) -> str:
+        """Commit of a branch at the remote. Empty: it has none."""
+        words = ["git", "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
+        done = subprocess.run(words, cwd=self.bare, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    def refs(self) -> str:
+        """Refs of the remote, with their commits."""
+        words = ["git", "for-each-ref"]
+        done = subprocess.run(words, cwd=self.bare, capture_output=True, text=True, check=True)
+        return done.stdout
+
     async def look(self, **options: Any) -> list[IntakeItem]:
         """One pass of `podium intake`."""
         async with self.podium() as podium:

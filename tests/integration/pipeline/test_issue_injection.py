@@ -123,6 +123,27 @@ def test_code_in_an_issue_keeps_its_comments() -> None:
     assert "gone" not in task
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Shown.\\`<!-- hidden -->\\`",
+        "Shown.``<!-- hidden -->`",
+        "Shown.\n```a`\n<!-- hidden -->\n```",
+        "Shown.\n```\ncode\n  ```\n<!-- hidden -->",
+        "Shown.\n\n<div>\n`<!-- hidden -->`\n</div>",
+        "Shown.\n\n> a <!-- b\n> hidden --> c",
+        "Shown.\n\n- a\n  <!-- hidden\n  too -->",
+        "Shown `<!--` so.\n<!-- hidden",
+        "Shown.\n\n[//]: # (hidden)",
+        "Shown.\n\n[note]: <> 'hidden'",
+    ],
+)
+def test_what_a_page_hides_is_not_in_a_task(body: str) -> None:
+    task = task_of(Issue(number=7, title=SAFE, body=body, updated_at=LATER))
+    assert "Shown" in task
+    assert "hidden" not in task
+
+
 def test_reason_for_a_person_is_inert_on_the_issue() -> None:
     run = Run(id="run_1", flow="pipeline", created_at=LATER)
     text = unfinished_text(

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from podium.core.errors import BadInput, RateLimited
-from podium.core.work import RunStatus
-from podium.jobs.pipeline import issue_report
+from podium.app.work_request import queues_of
+from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow, RateLimited
+from podium.core.work import Run, RunStatus
+from podium.jobs.pipeline import intake, issue_claim, issue_report
 from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
 from podium.jobs.pipeline.issue import IssueClaim
+from podium.ports import RunQuery
+from podium.testing import retry_until
 from tests.integration.forge import description
 from tests.integration.forge.github_server import (
     Asked,
@@ -24,6 +27,7 @@ from tests.integration.forge.github_server import (
     serving,
     trouble,
 )
+from tests.integration.pipeline.followed_project import FIXED, repairs
 from tests.integration.pipeline.issue_project import IssueProject, issue_of
 from tests.integration.pipeline.pipeline_harness import smooth
 
@@ -63,6 +67,9 @@ async def test_issue_becomes_a_claimed_run_a_pull_request_and_one_comment(
     assert issue_of(run) == 7
     (pull,) = github.pulls
     assert pull["body"].rstrip().endswith("Closes #7")
+    history = run.result["history"]
+    assert f"(https://github.com/octo/hello/blob/{history}/docs/dev_docs/plans/" in pull["body"]
+    assert history in project.refs()
     claim, result = bodies(github, 7)
     assert claim.startswith('<!-- podium:claim {"run":')
     assert '"state":"done"' in claim
@@ -104,6 +111,33 @@ async def test_claim_that_ended_is_taken_over_and_its_run_stops(
     assert "this run lost its issue" in run.failure.message
     assert github.pulls == []
     assert [item.action for item in await two.look()] == ["working"]
+
+
+async def test_claim_that_is_lost_while_the_run_works_is_noticed_before_anything_is_pushed(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue_claim, "_FRESH", timedelta(0))  # nobody has a minute
+    github.issues.add(7)
+    await project.look()
+    (mine,) = github.issue_comments[7]
+
+    def sleeps(asked: Asked) -> None:
+        """When the run has begun, let this machine sleep until another one has the issue."""
+        if asked.target.endswith("/protection"):
+            github.after = lambda asked: None
+            mine["body"] = re.sub(
+                r'"until":"[^"]*"', '"until":"2026-01-01T00:00:00Z"', mine["body"]
+            )
+            until = datetime.now(UTC) + timedelta(hours=1)
+            theirs = IssueClaim(run="run_2", worker="worker-2", until=until)
+            github.comment(7, theirs.comment, author="uma", association="MEMBER")
+
+    github.after = sleeps
+    (run,) = await project.work()
+    assert run.status is RunStatus.FAILED
+    assert run.failure is not None
+    assert "this run lost its issue: worker 'worker-2'" in run.failure.message
+    assert github.pulls == []
 
 
 @pytest.mark.parametrize(
@@ -225,6 +259,64 @@ async def test_forged_claims_and_results_of_strangers_count_for_nothing(
     assert [item.action for item in await project.look()] == ["queued"]
 
 
+async def test_claim_is_kept_although_a_stranger_has_copied_it(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (first,) = github.issue_comments[7]
+    far = '"until":"2099-01-01T00:00:00Z"'
+    copy = re.sub(r'"until":"[^"]*"', far, first["body"])
+    github.comment(7, copy, author="mallory", association="NONE")
+    first["body"] = re.sub(r'"until":"[^"]*"', '"until":"2026-01-01T00:00:00Z"', first["body"])
+    assert [item.action for item in await project.look()] == ["working"]
+    copied, mine = github.issue_comments[7]
+    assert (copied["user"]["login"], mine["user"]["login"]) == ("mallory", "octocat")
+    soon = datetime.now(UTC) + timedelta(minutes=10)
+    mine["body"] = re.sub(r'"until":"[^"]*"', f'"until":"{soon.isoformat()}"', mine["body"])
+    await project.look()
+    assert (github.asked[-1].method, github.asked[-1].target.rpartition("/")[2]) == (
+        "PATCH",
+        str(mine["id"]),
+    )
+
+
+async def test_account_without_access_knows_its_own_claims_from_its_runs(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    """Comments of an app count as those of a stranger."""
+    comments = github.comment
+    github.comment = lambda *words, **more: comments(*words, **{"association": "NONE", **more})  # type: ignore[method-assign]
+    github.issues.add(6)
+    await project.look()
+    github.issues.add(7)
+
+    def dies(asked: Asked) -> GitHubResponse | None:
+        is_claim = asked.method == "POST" and asked.target.endswith("7/comments")
+        return trouble(403, "Killed here") if is_claim else None
+
+    github.after = dies
+    await project.look()
+    github.after = lambda asked: None
+    actions = {item.number: item.action for item in await project.look()}
+    assert actions == {6: "working", 7: "queued"}
+    assert len(bodies(github, 7)) == 1
+
+
+async def test_issue_without_an_answer_stops_no_other(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "_PAUSE_SECONDS", 0.0)  # nobody has time for real pauses
+    for number in (7, 8, 9, 10):
+        github.issues.add(number)
+    github.issues.refusals = {7: (502, "Bad gateway", {}), 8: (502, "Bad gateway", {})}
+    actions = {item.number: item.action for item in await project.look()}
+    assert actions == {7: "unavailable", 8: "unavailable", 9: "queued", 10: "queued"}
+    github.issues.refusals[9] = (502, "Bad gateway", {})
+    with pytest.raises(ForgeUnavailable):
+        await project.look()
+
+
 async def test_rate_limit_says_when_to_look_again(
     project: IssueProject, github: GitHubServer
 ) -> None:
@@ -263,9 +355,94 @@ async def test_run_that_needs_a_person_says_so_on_the_issue_once(
     assert [item.action for item in await project.look()] == ["working"]
     claim, result = bodies(github, 7)
     assert "Podium needs a person to continue" in result
+    # With what this comment shows, nobody can write the mark of another.
+    (nonce,) = [run.input["issue"]["nonce"] for run in await project.runs()]
+    assert nonce not in result
     until = re.search(r'"until":"([^"]*)"', claim)
     assert until is not None
     assert datetime.fromisoformat(until[1]) > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_run_that_follows_its_pull_request_needs_nobody_and_leaves_the_issue_alone(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    options = {"intake": {"mode": "quick"}, "follow_up": {"enabled": True, "interval": 600.0}}
+    project = IssueProject(tmp_path / "one", github).build(
+        [*repairs(2, FIXED), *smooth()], settings={"flows": {"pipeline": options}}
+    )
+    github.head_of = lambda branch: project.head_of(branch)
+    github.issues.add(7)
+    await project.look()
+    (run,) = await project.work()
+    assert run.follows_pull_request, (run.status, run.failure)
+    assert [item.action for item in await project.look()] == ["working"]
+    # Another machine takes a new request while this run goes on.
+    github.issues.label(7, "podium", "podium:claimed", at="2098-01-01T00:00:00Z")
+    github.check_run(project.head_of(github.pulls[0]["head"]["ref"]), "lint", "failure")
+
+    async def woken() -> Run:
+        async with project.podium() as podium:
+            engine = await podium.hosting_engine()
+            async with engine.serve(queues_of(podium.configuration)):
+                await engine.signal(run.id, "pull_request:100")
+                return await engine.finish(run.id, stop_when_waiting=True)
+
+    again = await woken()
+    assert again.follows_pull_request, (again.status, again.failure)
+    assert "# reviewed" in project.git("show", f"{github.pulls[0]['head']['ref']}:calc.py")
+    assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
+    assert github.issues.labels_of(7) == ["podium", "podium:claimed"]
+    github.issues.refusals[7] = (410, "This issue was deleted", {})
+    again = await woken()
+    assert again.follows_pull_request, (again.status, again.failure)
+
+
+async def test_labels_are_compared_as_github_does(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7, labels=("Podium",))
+    assert [item.action for item in await project.look()] == ["queued"]
+    github.issues.label(7, "PODIUM:stop")
+    assert [item.action for item in await project.look()] == ["stopped"]
+    assert github.issues.labels_of(7) == []
+
+
+async def test_repository_that_was_renamed_still_has_its_issues(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    for number in (7, 8):
+        github.issues.add(number)["repository_url"] = "https://api.github.com/repos/octo/renamed"
+    await project.look()
+    first, second = await project.work()
+    assert {first.status, second.status} == {RunStatus.SUCCEEDED}
+    assert "opened https://github.com/octo/hello/pull/" in bodies(github, 7)[-1]
+    github.issues.rows[8]["repository_url"] = "https://api.github.com/repos/octo/another"
+    async with project.podium() as podium:
+        with pytest.raises(NotPossibleNow, match="was transferred"):
+            await job_of_issue(podium, "8", mode="quick", agent="", base="")
+
+
+async def test_claim_without_an_end_in_sight_is_a_claim(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    forever = IssueClaim(run="run_1", worker="worker-1", until=datetime.max.replace(tzinfo=UTC))
+    github.issues.add(7)
+    github.issues.add(8)
+    github.comment(7, forever.comment, author="uma", association="MEMBER")
+    items = {item.number: item.action for item in await project.look()}
+    assert items == {7: "claimed_elsewhere", 8: "queued"}
+
+
+async def test_label_after_the_end_is_a_new_request_although_this_clock_is_ahead(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    ahead = IssueClaim(
+        run="run_1", worker="worker-1", state="done", until=datetime(2098, 1, 1, tzinfo=UTC)
+    )
+    comment = github.comment(7, ahead.comment, author="uma", association="MEMBER")
+    comment["updated_at"] = "2025-12-31T00:00:00Z"
+    assert [item.action for item in await project.look()] == ["queued"]
 
 
 async def test_claim_of_a_queued_run_is_renewed_and_unchanged_lists_cost_nothing(
@@ -305,6 +482,31 @@ async def test_delivery_is_reported_once_although_an_answer_is_lost(
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
     assert github.issues.labels_of(7) == []
+
+
+async def test_report_waits_as_long_as_the_rate_limit_lasts(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+
+    def limited(asked: Asked) -> GitHubResponse | None:
+        is_result = asked.method == "POST" and "podium:result" in (asked.body or {}).get("body", "")
+        return trouble(429, "Slow down", retry_after="3000") if is_result else None
+
+    github.after = limited
+    async with project.podium() as podium:
+        engine, store = await podium.hosting_engine(), await podium.store()
+
+        async def parked() -> Run | None:
+            (run,) = await store.read(lambda view: view.runs(RunQuery()))
+            return run if run.waiting_for == "timer:issue" else None
+
+        async with engine.serve(queues_of(podium.configuration)):
+            run = await retry_until(parked, seconds=60)
+    assert run is not None
+    assert run.wake_at is not None
+    assert run.wake_at > datetime.now(UTC) + timedelta(minutes=45)
 
 
 async def test_person_names_an_issue_without_label_or_claim(

@@ -7,6 +7,7 @@ from podium.app.run_timeline import (
     CHECKS,
     PERSON,
     PODIUM,
+    TIME,
     WINDOW,
     log_before,
     newest_events,
@@ -106,3 +107,21 @@ class _Nobody:
 
     async def alive(self) -> set[str]:
         return set()
+
+
+async def test_looks_at_a_pull_request_are_nobodys_delay(scene: Scene) -> None:
+    run_id = await run_with(
+        scene,
+        e.RunWaiting(signal="pull_request:7"),
+        e.WaitExpired(name="pull_request:7", step="s"),
+        e.RunWaiting(signal="timer:forge"),
+        e.WaitExpired(name="timer:forge", step="s"),
+        e.RunWaiting(signal="approval:apr_1"),
+        e.WaitExpired(name="approval:apr_1", step="s"),
+    )
+    timeline = await run_timeline(scene.store, run_id)
+    assert [(bar.lane, bar.outcome, bar.text) for bar in timeline.bars] == [
+        (TIME, "good", ""),
+        (TIME, "good", ""),
+        (PERSON, "bad", "too late"),
+    ]

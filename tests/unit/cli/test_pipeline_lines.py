@@ -154,6 +154,19 @@ def test_what_goes_on_is_known_and_until_when_nothing_will() -> None:
     assert words.doing.what == "DEVELOPER"
 
 
+def test_looks_at_a_pull_request_without_news_are_one_line() -> None:
+    words = PipelineLines()
+    look = e.RunWaiting(signal="pull_request:7", deadline=NOON)
+    passed = e.WaitExpired(name="pull_request:7", step="s")
+    news = e.NoteTaken(text="Round 1.")
+    assert rendered(look, passed, look, passed, look, news, look, words=words) == [
+        "PODIUM: Waiting for news of pull request 7.",
+        "PODIUM: Round 1.",
+        "PODIUM: Waiting for news of pull request 7.",
+    ]
+    assert words.doing.what == "following the pull request"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.model import Json
@@ -43,11 +43,35 @@ class ApiResponse:
     body: bytes
 
     def json(self) -> Json:
-        """None where the body is no JSON."""
+        """None where the body is no JSON. Halves of characters, which nothing can store, are replaced."""
         try:
-            return json.loads(self.body)
+            value = json.loads(self.body)
+            return _storable(value) if _SURROGATE.search(self.body) else value
         except (ValueError, RecursionError):
             return None
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _storable(value: Json) -> Json:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {_storable(key): _storable(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+class AnswerTooLong(ForgeUnavailable):
+    """The answer has more bytes than are read. A list can be asked for in smaller parts."""
+
+
+class _TooLong(OSError):
+    pass
 
 
 class _AnyStatus(urllib.request.HTTPErrorProcessor):
@@ -85,7 +109,8 @@ class ApiClient:
     async def download(self, path: str, most_bytes: int) -> ApiResponse:
         """Follow the API's redirect to a file at any host, which gets no token. Gives the end of the file.
 
-        A file that cannot be had is an answer with its status. Raises `ForgeUnavailable` when none came.
+        A file that cannot be had is an answer with its status, or with 0 where its host gives none: the API itself may be
+        well. Raises `ForgeUnavailable` when the API gave no answer.
         """
         return await self._waited(lambda: self._downloaded(f"{self._base_url}{path}", most_bytes))
 
@@ -95,12 +120,17 @@ class ApiClient:
         target = answer.headers.get("location", "")
         if answer.status not in (301, 302, *_KEEPS_METHOD) or not target:
             return answer
-        there = urlsplit(target)
-        is_local = _is_this_machine(urlsplit(self._base_url).hostname or "")
-        if there.scheme != "https" and not (is_local and _is_this_machine(there.hostname or "")):
-            raise OSError("the file is at an address without https")
+        with contextlib.suppress(OSError, HTTPException, ValueError):
+            there = urlsplit(target)
+            is_local = _is_this_machine(urlsplit(self._base_url).hostname or "")
+            if there.scheme == "https" or (is_local and _is_this_machine(there.hostname or "")):
+                return self._file(target, deadline - self._seconds / 4, most_bytes)
+        return ApiResponse(0, {}, b"")
+
+    def _file(self, url: str, deadline: float, most_bytes: int) -> ApiResponse:
         opener = urllib.request.build_opener(_AnyStatus)
-        with opener.open(urllib.request.Request(target), timeout=self._seconds) as response:  # noqa: S310 — checked
+        seconds = max(1.0, deadline - time.monotonic())
+        with opener.open(urllib.request.Request(url), timeout=seconds) as response:  # noqa: S310 — checked
             return ApiResponse(response.status, {}, _end_of(response, deadline, most_bytes))
 
     async def _waited(self, work: Callable[[], ApiResponse]) -> ApiResponse:
@@ -109,6 +139,8 @@ class ApiClient:
                 return await _in_thread(work)
         except TimeoutError:
             why = f"no complete answer within {self._seconds:g} seconds"
+        except _TooLong as error:
+            raise AnswerTooLong(f"cannot read from {self.host}: {error}") from None
         except (OSError, HTTPException, ValueError) as error:
             why = _reason(error)
         raise ForgeUnavailable(f"cannot reach {self.host}: {why}")
@@ -154,7 +186,7 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
     while piece := response.read1(65_536):
         body += piece
         if len(body) > _MAX_BYTES:
-            raise OSError(f"the answer is longer than {_MAX_BYTES} bytes")
+            raise _TooLong(f"the answer is longer than {_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
     return body
@@ -289,8 +321,8 @@ class IssueComment(GitHubModel):
     user: GitHubUser | None = None
     """None: the account is gone."""
     author_association: str = "NONE"
-    created_at: datetime
-    updated_at: datetime
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
     html_url: str = ""
 
 
@@ -317,10 +349,13 @@ _BODY_CHARACTERS = 65_536
 _CUT = "\n\n*The rest was too long for a pull request.*"
 _PAGE = 100
 _MAX_PAGES = 10
-_MAX_LIST_PAGES = 50
+_SHORT_PAGE = 5
+"""Size of a page whose items are long: a comment of 65,536 signs can have twelve times as many bytes."""
+_MAX_LIST_ITEMS = 5_000
 _NEXT_PAGE = re.compile(r"[?&]page=(\d{1,6})\b[^>]*>\s*;[^,]*\brel=\"?next\b")
-_MAX_CACHED_ANSWERS = 200
-_MAX_CACHED_BYTES = 1_000_000
+_MAX_CACHED_BYTES = 64_000_000
+"""Of all answers together. Each pull request that is followed needs about eight."""
+_MAX_ANSWER_BYTES = 4_000_000
 _SHORTEST_WAIT = timedelta(minutes=1)
 _MAX_WAIT = timedelta(days=1)
 
@@ -339,23 +374,41 @@ _ResponseT = TypeVar("_ResponseT")
 class AnswerCache:
     """Last answers of this process, by address: a conditional request that is answered with 304 costs no quota."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = _MAX_CACHED_BYTES) -> None:
         self._answers: dict[str, ApiResponse] = {}
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self.long_lists: set[str] = set()
+        """Paths of lists that are asked for in smaller parts."""
 
-    def headers_for(self, key: str) -> dict[str, str]:
-        answer = self._answers.get(key)
-        return {"If-None-Match": answer.headers["etag"]} if answer else {}
+    def known(self, key: str) -> ApiResponse | None:
+        return self._answers.get(key)
 
-    def settled(self, key: str, answer: ApiResponse) -> ApiResponse:
-        """The answer to use: of an unchanged resource the one that is known."""
-        if answer.status == 304 and key in self._answers:
-            return self._answers[key]
-        self._answers.pop(key, None)
-        if answer.status == 200 and "etag" in answer.headers and len(answer.body) < _MAX_CACHED_BYTES:  # fmt: skip
-            if len(self._answers) >= _MAX_CACHED_ANSWERS:
-                del self._answers[next(iter(self._answers))]
+    def settled(self, key: str, known: ApiResponse | None, answer: ApiResponse) -> ApiResponse:
+        """The answer to use: of an unchanged resource the one that was `known` when it was asked for."""
+        if answer.status == 304 and known is not None:
+            answer = known
+        self._drop(key)
+        if answer.status == 200 and "etag" in answer.headers and len(answer.body) <= _MAX_ANSWER_BYTES:  # fmt: skip
             self._answers[key] = answer
+            self._bytes += len(answer.body)
+            while self._bytes > self._most_bytes:
+                self._drop(
+                    next(iter(self._answers))
+                )  # the one that was not used for the longest time
         return answer
+
+    def _drop(self, key: str) -> None:
+        answer = self._answers.pop(key, None)
+        self._bytes -= len(answer.body) if answer else 0
+
+
+@dataclass(frozen=True)
+class _Page(Generic[_ResponseT]):
+    """Part of a list, and the number of the next one. Empty: it is the last."""
+
+    items: list[_ResponseT]
+    following: str
 
 
 class GitHub:
@@ -432,25 +485,51 @@ class GitHub:
         *,
         key: str = "",
     ) -> list[_ResponseT] | GitHubRefusal:
-        """Read all pages of a list; `key` is the field that holds it, where it is in an object."""
+        """Read all pages of a list; `key` is the field that holds it, where it is in an object.
+
+        Raises `NotPossibleNow` for a list that is longer than any that is worth reading.
+        """
+        try:
+            if path not in self._cache.long_lists:
+                return await self._pages(path, kind, query or {}, key, _PAGE)
+        except AnswerTooLong:
+            self._cache.long_lists.add(path)
+        return await self._pages(path, kind, query or {}, key, _SHORT_PAGE)
+
+    async def _pages(
+        self, path: str, kind: type[_ResponseT], query: Mapping[str, str], key: str, size: int
+    ) -> list[_ResponseT] | GitHubRefusal:
         items: list[_ResponseT] = []
         page = "1"
-        for _ in range(_MAX_LIST_PAGES):
-            answer = await self._ask(
-                "GET", path, query={**(query or {}), "per_page": str(_PAGE), "page": page}
-            )
-            if answer.status != 200:
-                return self._refused(answer)
-            body = answer.json()
-            rows = body.get(key) if key and isinstance(body, dict) else body
-            items += self._validated(rows, list[kind])  # type: ignore[valid-type]
-            following = _NEXT_PAGE.search(answer.headers.get("link", ""))
-            if following is None:
+        for _ in range(_MAX_LIST_ITEMS // size):
+            rows = await self._page(path, kind, {**query, "per_page": str(size), "page": page}, key)
+            if isinstance(rows, GitHubRefusal):
+                return rows
+            items += rows.items
+            if not rows.following:
                 return items
-            page = following[1]
+            page = rows.following
         raise NotPossibleNow(
-            f"{self.project.project} on {self.project.host} lists more than {_MAX_LIST_PAGES * _PAGE} items at {path}"
+            f"{self.project.project} on {self.project.host} lists more than {_MAX_LIST_ITEMS} items at {path}"
         )
+
+    async def first(self, path: str, kind: type[_ResponseT]) -> list[_ResponseT] | GitHubRefusal:
+        """Read the beginning of a list, however long it is."""
+        query = {"per_page": str(_PAGE), "page": "1"}
+        rows = await self._page(path, kind, query, "")
+        return rows if isinstance(rows, GitHubRefusal) else rows.items
+
+    async def _page(
+        self, path: str, kind: type[_ResponseT], query: dict[str, str], key: str
+    ) -> _Page[_ResponseT] | GitHubRefusal:
+        answer = await self._ask("GET", path, query=query)
+        if answer.status != 200:
+            return self._refused(answer)
+        body = answer.json()
+        rows = body.get(key) if key and isinstance(body, dict) else body
+        following = _NEXT_PAGE.search(answer.headers.get("link", ""))
+        items = self._validated(rows, list[kind])  # type: ignore[valid-type]
+        return _Page(items, following[1] if following else "")
 
     async def get(self, path: str, kind: type[_ResponseT]) -> _ResponseT | GitHubRefusal:
         return await self._get(path, kind)
@@ -468,6 +547,8 @@ class GitHub:
         """Read the end of a job's log. Empty: there is none any more, or the token must not read it."""
         path = f"/repos/{self.project.owner}/{self.project.name}/actions/jobs/{job}/logs"
         answer = await self._client.download(path, most_bytes)
+        if answer.headers:  # of the API, not of the host that has the file
+            self._refuse_passing(answer)
         return answer.body.decode(errors="replace") if answer.status == 200 else ""
 
     def sentence(self, refused: GitHubRefusal) -> str:
@@ -513,10 +594,11 @@ class GitHub:
             self._refuse_passing(answer)
             return answer
         key = f"{whole}?{urlencode(query or {})}"
-        known = self._cache.headers_for(key)
-        answer = await self._client.ask(method, whole, query=query, headers=known)
+        known = self._cache.known(key)
+        headers = {"If-None-Match": known.headers["etag"]} if known else {}
+        answer = await self._client.ask(method, whole, query=query, headers=headers)
         self._refuse_passing(answer)
-        return self._cache.settled(key, answer)
+        return self._cache.settled(key, known, answer)
 
     def _refuse_passing(self, answer: ApiResponse) -> None:
         message = self._refused(answer).message
@@ -598,7 +680,7 @@ def _after(text: str, now: datetime) -> datetime | None:
         return now + timedelta(seconds=min(int(text[:9]), 999_999))
     try:
         date = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 

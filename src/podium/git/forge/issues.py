@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from pydantic import AwareDatetime, Field
 
 from podium.core.errors import NotPossibleNow
-from podium.core.forge import Issue, LabelEvent, TrackerComment
+from podium.core.forge import Issue, LabelEvent, TrackerComment, is_same_label
 from podium.core.model import Json
 from podium.git.forge.github import (
     ApiResponse,
@@ -92,7 +92,7 @@ class GitHubIssues(GitHub):
         response = await self._of_issue("GET", number)
         read = self._validated(response.json(), _IssueResponse)
         # A transferred issue is answered by a redirect, which may lead to another repository.
-        if read.number != number or not self._is_of_project(read):
+        if read.number != number or not await self._is_of_project(read):
             raise NotPossibleNow(f"{self._named(number)} was transferred to another repository")
         if read.pull_request is not None:
             raise NotPossibleNow(f"#{number} of {self.repository} is a pull request, not an issue")
@@ -135,7 +135,11 @@ class GitHubIssues(GitHub):
             response = first if page == 1 else await self._events(number, page)
             events = self._validated(response.json(), list[_EventResponse])
             for event in reversed(events):
-                if event.label is None or event.label.name != label or event.created_at is None:
+                if (
+                    event.label is None
+                    or not is_same_label(event.label.name or "", label)
+                    or event.created_at is None
+                ):
                     continue
                 if event.event == "labeled":
                     actor = event.actor.login if event.actor else ""
@@ -208,9 +212,15 @@ class GitHubIssues(GitHub):
     def _named(self, number: int) -> str:
         return f"issue #{number}"
 
-    def _is_of_project(self, read: _IssueResponse) -> bool:
+    async def _is_of_project(self, read: _IssueResponse) -> bool:
+        """Also where the repository was renamed, and the remote has its old name."""
         path = urlsplit(read.repository_url).path
-        return path.casefold().endswith(f"/repos/{self.repository}".casefold())
+        if path.casefold().endswith(f"/repos/{self.repository}".casefold()):
+            return True
+        query = {"state": "all", "per_page": "1"}
+        rows = await self._get("/issues", list[_IssueResponse], query)
+        others = rows if not isinstance(rows, GitHubRefusal) else []
+        return any(row.repository_url == read.repository_url for row in others)
 
 
 def _comment(row: IssueComment) -> TrackerComment:
@@ -219,6 +229,7 @@ def _comment(row: IssueComment) -> TrackerComment:
         body=row.body or "",
         author=row.user.login if row.user else "",
         association=row.author_association,
+        updated_at=row.updated_at,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -50,7 +50,8 @@ class _Branch(GitHubModel):
 
 
 class _Pull(GitHubModel):
-    state: str
+    state: Literal["open", "closed"]
+    """Anything else is no answer: a run must not end by it."""
     merged: bool = False
     merge_commit_sha: str | None = None
     merged_by: GitHubUser | None = None
@@ -324,7 +325,7 @@ def _digest(body: str) -> str:
 async def _excerpt(github: GitHub, run: _CheckRun) -> str:
     parts = [part for part in (run.output.title, run.output.summary, run.output.text) if part]
     if run.output.annotations_count:
-        notes = await github.get_all(f"/check-runs/{run.id}/annotations", _Annotation)
+        notes = await github.first(f"/check-runs/{run.id}/annotations", _Annotation)
         for note in notes if not isinstance(notes, GitHubRefusal) else ():
             parts.append(f"{note.path}:{note.start_line}: {note.message or ''}"[:400])
     text = "\n".join(parts)[: _MAX_EXCERPT // 2]

@@ -221,7 +221,9 @@ class RepositoryForge:
             ref = f"{BASE_REFS}{tip}"
             await self._pusher.fetch(repository, name, address, branch, ref)
             tip = await self._resolved(repository, ref)
-        return RemoteBase(commit=tip, name=full_name)
+        is_here = address.is_project_on(self._host)
+        web = f"https://{self._host}/{address.project}" if is_here else ""
+        return RemoteBase(commit=tip, name=full_name, web=web)
 
     async def _is_reachable(self, repository: str, commit: str) -> bool:
         """Check that the commit exists and some ref contains it."""
@@ -346,7 +348,14 @@ class RepositoryForge:
         if isinstance(forge, _NoForge):
             raise NotPossibleNow(f"there are no issues to read: {forge.why}; {forge.remedy}")
         seconds = self._settings.ask_seconds
-        return GitHubIssues(self._api_url, self._token, forge.project, self._clock, seconds=seconds)
+        return GitHubIssues(
+            self._api_url,
+            self._token,
+            forge.project,
+            self._clock,
+            seconds=seconds,
+            cache=self._cache,
+        )
 
     def _forge_for(self, remotes: Remotes | None) -> GitHub | _NoForge:
         if remotes is None:

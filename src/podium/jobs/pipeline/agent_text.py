@@ -41,6 +41,56 @@ def _is_visible(character: str) -> bool:
     return unicodedata.category(character) not in ("Cc", "Cf", "Cs")
 
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_NEVER_SHOWN = re.compile(
+    r"""^[ ]{0,3} \[[^]\n]{1,200}\]: [ \t]* (?:\#|<\#?>) [ \t]+ (?:\([^()]*\)|"[^"]*"|'[^']*') [ \t]*$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A link definition that is used as a comment: `[//]: # (…)`."""
+
+
+def visible(text: str) -> str:
+    """The Markdown without comments, which its page does not show. Those in code are shown, and stay."""
+    if "<!--" in text:
+        text = _without_comments_of_html(text)
+    return _NEVER_SHOWN.sub("", text)
+
+
+def _without_comments_of_html(text: str) -> str:
+    from markdown_it import MarkdownIt
+
+    lines, parts, at = text.split("\n"), list[str](), 0
+    for token in MarkdownIt("commonmark").parse(text):
+        if token.type == "html_block":
+            comments = _COMMENT.findall(token.content.rstrip("\n"))
+        else:
+            inline = (
+                child.content for child in token.children or () if child.type == "html_inline"
+            )
+            comments = [content for content in inline if content.startswith("<!--")]
+        if not comments or token.map is None:
+            continue
+        first, last = token.map
+        parts += lines[at:first]
+        # Lines of a quote begin with `>` in the text, and a comment of several lines has none of it.
+        source = "\n".join(lines[first:last])
+        cut = _cut_out(source, comments)
+        parts.append(_cut_out(token.content, comments) or "" if cut is None else cut)
+        at = last
+    return "\n".join([*parts, *lines[at:]])
+
+
+def _cut_out(text: str, pieces: Sequence[str]) -> str | None:
+    """The text without these pieces, which are in it in this order. None: they are not."""
+    kept = ""
+    for piece in pieces:
+        before, found, text = text.partition(piece)
+        if not found:
+            return None
+        kept += before
+    return kept + text
+
+
 def one_line(text: str, most: int) -> str:
     """The text on one line of at most so many characters."""
     return shortened(" ".join(whole(text.strip()[: most * 4]).split()), most)

@@ -241,10 +241,12 @@ async def batch_job(
 def issue_work_factory(podium: Podium, forge: Forge, spec: PipelineSpec) -> IssueWorkFactory:
     """Build the work of runs on issues, with the labels and the lease of today's settings."""
 
-    async def issue_work(repository: str, base: str, number: int, run_id: str) -> IssueWork:
+    async def issue_work(
+        repository: str, base: str, number: int, run_id: str, login: str
+    ) -> IssueWork:
         tracker = await forge.issues(repository, base)
         worker = intake_worker(podium)
-        return IssueWork(tracker, number, run_id, worker, spec.intake, podium.clock)
+        return IssueWork(tracker, number, run_id, worker, spec.intake, podium.clock, login)
 
     return issue_work
 

@@ -38,7 +38,7 @@ from podium.jobs.pipeline.state import (
 )
 from podium.jobs.pipeline.verdict_routes import integration_of, next_stage
 from podium.jobs.pipeline.workspace_recovery import recovering
-from podium.ports import FlowBody, FlowContext, StepContext
+from podium.ports import EventQuery, FlowBody, FlowContext, StepContext
 
 
 def pipeline(deps: PipelineDeps) -> FlowBody:
@@ -46,8 +46,11 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
 
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
         work = None
-        if job.issue is not None and job.issue.is_claimed:
-            work = await deps.issue_work(job.repository, job.base, job.issue.number, ctx.run.id)
+        if job.issue is not None and job.issue.is_claimed and not await _is_delivered(deps, ctx):
+            issue = job.issue
+            work = await deps.issue_work(
+                job.repository, job.base, issue.number, ctx.run.id, issue.claimed_by
+            )
         async with kept_claim(work) as claim:
             return await run_stages(ctx, job, claim)
 
@@ -59,21 +62,28 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
         stage = job.start or job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
-                claim.require()
+                await claim.confirm()
                 context, settled = await run_stage(context, stage)
                 context = await triage_feedback(context, stage, settled)
                 context = await offer_skill(context, stage, settled)
                 context, stage = await next_stage(context, stage, settled)
-            claim.require()
+            await claim.confirm()
             context, report = await deliver(context)
             stage = integration_of(job.spec) or DELIVER
             if report is not None:
+                claim.end()
                 context, report, stage = await follow_pull_request(context, report)
             if report is not None:
                 return report
             context = await reopen_history(context)
 
     return run_pipeline
+
+
+async def _is_delivered(deps: PipelineDeps, ctx: FlowContext) -> bool:
+    """Tell whether the run has opened its pull request: the claim on its issue ends with that."""
+    query = EventQuery(run_id=ctx.run.id, types=("branch_delivered",), limit=1)
+    return bool(await deps.journal.read(query))
 
 
 async def look_at_the_remote(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from podium.app.checks import CheckResult
 from podium.core.decisions import Refusal
 from podium.core.errors import FlowChanged, ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.events import NoteTaken
@@ -20,8 +21,8 @@ from podium.core.forge import (
     PullStatus,
 )
 from podium.core.model import FrozenModel, Json, UtcDatetime
-from podium.core.work import PULL_SIGNAL, TIMER
-from podium.jobs.pipeline.agent_text import harmless, in_code, whole
+from podium.core.work import PULL_RETRY, PULL_SIGNAL, TIMER
+from podium.jobs.pipeline.agent_text import harmless, in_code, visible, whole
 from podium.jobs.pipeline.handover import ForgeOutage, outage_after
 from podium.jobs.pipeline.spec import DELIVER, PipelineSpec
 from podium.jobs.pipeline.state import FollowedPull, StageContext, ask_a_person
@@ -32,6 +33,8 @@ from podium.render.text import counted
 ANSWER = "answer_comment"
 """Name of the tool that posts an answer."""
 MAX_INTERVAL = timedelta(minutes=15)
+REOPEN_PATIENCE = timedelta(minutes=1)
+"""Time after the first look at a closed pull request in which it may still be opened again."""
 RED_PATIENCE = timedelta(minutes=15)
 """Time after a failure in which other checks may still end, so that all failures go into one round."""
 _POLLS_BEFORE_SLOWER = 10
@@ -48,6 +51,8 @@ class _Response(FrozenModel):
     status: PullStatus | None = None
     checks: tuple[FailedCheck, ...] = ()
     posted: PostedAnswer | None = None
+    tip: str = ""
+    """Commit of the branch at the remote, as git has it."""
     outage: ForgeOutage | None = None
     refusal: str = ""
     approval_id: str = ""
@@ -75,10 +80,12 @@ async def follow_pull_request(
             raise FlowChanged("a look at the pull request was recorded without its result")
         if status.state == "merged":
             return context, _ended(context, report, status), ""
+        asked = context.state.stuck
         context, stage = await _next_stage(context, status, response.at)
         if stage:
             return context, None, stage
-        await _pause(context, response.at)
+        if context.state.stuck == asked:
+            await _pause(context, response.at)
 
 
 async def _begin(context: StageContext, request: Json) -> StageContext:
@@ -151,7 +158,7 @@ async def _ask(context: StageContext, name: str, work: _Work) -> tuple[StageCont
                 NoteTaken(text=f"Pull request: {outage.words}; next attempt at {when}")
             )
             # A name of its own: no webhook may end the pause that the forge asks for.
-            signal = f"{PULL_SIGNAL}{_followed(context).number}:retry"
+            signal = f"{PULL_SIGNAL}{_followed(context).number}{PULL_RETRY}"
             await context.flow.wait(signal, index=index, until=outage.again_at)
         elif outage is not None or response.refusal:
             words = response.refusal or (outage.words if outage else "")
@@ -202,17 +209,11 @@ async def _next_stage(
             "resume, it is followed as it is"
         )
         context = await ask_a_person(context, "base-changed", reason)
-        context = _with(context, base=status.base)
+        return _with(context, base=status.base), ""
     integration = integration_of(context.state.job.spec)
     followed, head = _followed(context), context.state.head
-    if status.head not in followed.pushed:
-        context = await _check_history(context, status.head)
-        context.flow.note(
-            NoteTaken(
-                text=f"Others pushed to {context.state.branch}; their commits are integrated."
-            )
-        )
-        return _without_findings(context), integration or DELIVER
+    if status.head != followed.pushed[-1]:
+        return await _moved_branch(context, status.head)
     if followed.pushed[-1] != head:
         return context, DELIVER
     if status.conflicts and integration and followed.conflict_head != head:
@@ -226,8 +227,9 @@ def _without_findings(context: StageContext) -> StageContext:
     return context.with_state(replace(context.state, feedback="", taken={}, moved_bases=0))
 
 
-async def _check_history(context: StageContext, head: str) -> StageContext:
-    """A branch that was rewritten is for a person: commits that were delivered are missing there."""
+async def _moved_branch(context: StageContext, head: str) -> tuple[StageContext, str]:
+    """Integrate what others pushed. A branch that was rewritten is for a person: commits that were delivered are missing
+    there. An answer of the forge that is older than the last push is neither."""
 
     async def fetch(context: StageContext, step: StepContext) -> _Response:
         state, last = context.state, _followed(context).pushed[-1]
@@ -236,18 +238,23 @@ async def _check_history(context: StageContext, head: str) -> StageContext:
             repository, state.job.base, state.branch, holding=last
         )
         refusal = "" if branch.commit else branch.why_not
-        return _Response(at=context.deps.clock.now(), refusal=refusal)
+        return _Response(at=context.deps.clock.now(), refusal=refusal, tip=branch.commit)
 
-    before = context.state.stuck
-    context, _ = await _ask_once(context, "fetch", fetch)
+    before, pushed = context.state.stuck, _followed(context).pushed
+    context, response = await _ask_once(context, "fetch", fetch)
     if context.state.stuck != before:
-        context = _with(context, pushed=(*_followed(context).pushed, head))
-    return context
+        # From here on it counts as seen; the next delivery finds out what is to be merged.
+        return _without_findings(_with(context, pushed=(*pushed, head))), ""
+    if response.tip == pushed[-1]:
+        return context, ""
+    text = f"Others pushed to {context.state.branch}; their commits are integrated."
+    context.flow.note(NoteTaken(text=text))
+    return _without_findings(context), integration_of(context.state.job.spec) or DELIVER
 
 
 async def _ask_once(
     context: StageContext, name: str, work: _Work
-) -> tuple[StageContext, _Response | None]:
+) -> tuple[StageContext, _Response]:
     """Like `_ask`, but what a person has looked at is not asked for again."""
     asked = context.state.stuck
 
@@ -260,12 +267,15 @@ async def _ask_once(
 
 
 async def _closed(context: StageContext, now: datetime) -> StageContext:
-    """End the run, unless the pull request is opened again before the next look."""
+    """End the run, unless the pull request is opened again before the next look. One act can cause several events."""
     followed = _followed(context)
+    interval = timedelta(seconds=context.state.job.spec.follow_up.interval)
     why = f"pull request {followed.number} was closed without being merged"
     if followed.closed_since is None:
         context.flow.note(NoteTaken(text=f"{why}; the run ends unless it is opened again now."))
         return _with(context, closed_since=now, idle_polls=0)
+    if now - followed.closed_since < min(interval, REOPEN_PATIENCE):
+        return context
 
     async def end(step: StepContext) -> None:
         await context.deps.cancel(context.state.run_id, why)
@@ -294,7 +304,11 @@ async def _findings(
     comments = _that_fit(status.comments)
     if not red and not comments:
         return context, ""
+    asked = context.state.stuck
     context = await _bounded(context, red, comments)
+    if context.state.stuck != asked:
+        # Meanwhile anything may have happened to the pull request, its merge included.
+        return context, ""
 
     async def read(context: StageContext, step: StepContext) -> _Response:
         checks = await context.deps.forge.check_excerpts(_query(context), red, status.head)
@@ -375,7 +389,8 @@ def findings_text(checks: Sequence[FailedCheck], comments: Sequence[PullComment]
         cut = len(comment.body) < comment.characters
         more = f"\n(cut: {len(comment.body)} of {comment.characters} characters)" if cut else ""
         hunk = f"About this part of the change:\n{_quoted(comment.hunk)}\n" if comment.hunk else ""
-        parts.append(f"{number}. {_origin(comment)}:\n{hunk}{_quoted(comment.body)}{more}")
+        body = _quoted(visible(whole(comment.body))) or "> (nothing that its page shows)"
+        parts.append(f"{number}. {_origin(comment)}:\n{hunk}{body}{more}")
     return "\n\n".join(parts)
 
 
@@ -437,7 +452,7 @@ async def _performed(context: StageContext, step: StepContext, comment: PullComm
         number=followed.number,
         comment=comment,
         marker=marker,
-        body=f"{marker}\n{answer_text(comment, state.head, is_green=state.is_green)}",
+        body=f"{marker}\n{answer_text(comment, state.head, checks_text(state.evidence))}",
     )
     root = state.workspace.record.path
     toolbox = await context.deps.toolbox_in(root)
@@ -466,13 +481,22 @@ def _marker(followed: FollowedPull, comment: PullComment) -> str:
     return f"<!-- podium-answer {digest[:32]} -->"
 
 
-def answer_text(comment: PullComment, commit: str, *, is_green: bool) -> str:
+def answer_text(comment: PullComment, commit: str, checks: str) -> str:
     """Text of an answer. Nothing of what agents or others wrote stands in it."""
     about = f"About [this comment]({comment.url}): " if comment.kind != "line" else ""
-    checks = "the project's checks passed on it" if is_green else "no checks were run on it"
     cut = len(comment.body) < comment.characters
     note = f" Only the first {len(comment.body)} characters were read." if cut else ""
     return f"{about}Podium worked on this up to {commit}; {checks}.{note}"
+
+
+def checks_text(results: Sequence[CheckResult]) -> str:
+    """Half a sentence on the checks of the commit that was pushed."""
+    if not results:
+        return "no checks were run on it"
+    passed = sum(result.passed for result in results)
+    if passed == len(results):
+        return "the project's checks passed on it"
+    return f"{passed} of {counted(len(results), 'check')} passed on it"
 
 
 def _ended(context: StageContext, report: Json, status: PullStatus) -> Json:

@@ -512,6 +512,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         commits=put_away.commits,
         documents=_documents(state),
         documents_ref=state.history_ref,
+        history=state.histories[-1] if state.histories else "",
         backlog=state.backlog,
         usage=state.usage,
         integrity=integrity_lines(state),

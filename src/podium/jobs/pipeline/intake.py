@@ -17,7 +17,7 @@ from podium.core.errors import ForgeUnavailable, LockHeld, NotPossibleNow
 from podium.core.events import NoteTaken
 from podium.core.forge import Issue, LabelEvent
 from podium.core.model import FrozenModel
-from podium.core.work import TIMER, Run, RunStatus
+from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.agent_text import fingerprint
 from podium.jobs.pipeline.composition import intake_worker, pipeline_job
 from podium.jobs.pipeline.issue import (
@@ -47,6 +47,7 @@ _LOCK = "intake.lock"
 _MAX_RUNS = 1000
 _LOOKS = 3
 """Times that a question to a forge that is down is asked in one pass."""
+_MAX_OUTAGES = 3
 _PAUSE_SECONDS = 2.0
 SETTLE_SECONDS = 2.0
 """Pause between writing claims and reading them: an answer of GitHub may be older than what was written."""
@@ -97,14 +98,17 @@ class IntakePass:
     engine: Engine
     journal: Journal
     ids: Ids
-    work_on: Callable[[int, str], IssueWork]
-    start: Callable[[Issue, str], Awaitable[Run]]
-    """Queue a run for the issue under this id."""
+    work_on: Callable[[int, str, str], IssueWork]
+    """Work on an issue by a run, whose claim is of this account. Empty: not known yet."""
+    start: Callable[[Issue, str, str], Awaitable[Run]]
+    """Queue a run for the issue under this id, claimed by this account."""
     settle_seconds: float = SETTLE_SECONDS
     dry_run: bool = False
     items: list[IntakeItem] = field(default_factory=list)
     _own: str = ""
     """Login of Podium's account, once a claim has shown it."""
+    _outages: int = 0
+    """Issues that the forge gave no answer about."""
     _writers: dict[str, bool] = field(default_factory=dict)
 
     async def look(self) -> list[IntakeItem]:
@@ -134,6 +138,13 @@ class IntakePass:
         try:
             return await self._asked(work)
         except NotPossibleNow as error:
+            self._add(number, "unavailable", reason=str(error))
+            return None
+        except ForgeUnavailable as error:
+            # About one issue an answer can be missing for days. About several it is the forge.
+            self._outages += 1
+            if self._outages >= _MAX_OUTAGES:
+                raise
             self._add(number, "unavailable", reason=str(error))
             return None
 
@@ -166,6 +177,7 @@ class IntakePass:
             issue = pinned_issue_of(run)
             if issue is None or issue.repository != self.tracker.repository:
                 continue
+            self._own = self._own or issue.claimed_by
             if not run.status.ended or (issue.is_claimed and issue.number in labeled):
                 newest.setdefault(issue.number, run)
         return newest
@@ -176,14 +188,14 @@ class IntakePass:
         if issue is None:
             return
         current = listed or await self.tracker.issue(issue.number)
-        work = self.work_on(issue.number, run.id)
+        work = self.work_on(issue.number, run.id, issue.claimed_by)
         about = {"title": safe_title(current), "run": run.id, "edited": is_edited(issue, current)}
         if self.dry_run:
             self._add(issue.number, "working", **about)
         elif run.status.ended:
             await self._finish(work, issue, run, current)
             self._add(issue.number, "finished", **about, reason=_reason(run))
-        elif self.options.stop_label in current.labels:
+        elif current.has_label(self.options.stop_label):
             await self._stop(work, issue, run, current)
             self._add(issue.number, "stopped", **about)
         elif issue.is_claimed and (lost := await work.renew(waits=_waits(run))):
@@ -201,7 +213,7 @@ class IntakePass:
         await self.engine.cancel(run.id, by=BY, why=why)
         await work.report(issue, unfinished_text(run, "cancelled", why), "cancelled")
         if issue.is_claimed:
-            await work.release(current.labels)
+            await work.release(current)
 
     async def _finish(self, work: IssueWork, issue: PinnedIssue, run: Run, current: Issue) -> None:
         """The flow reports a delivery itself; here is what it could not report, and runs that failed."""
@@ -249,7 +261,7 @@ class IntakePass:
     async def _candidate(self, issue: Issue) -> _Candidate | None:
         about = {"title": safe_title(issue)}
         trust = Trust(associations=self.options.authors, users=self.options.users, own=self._own)
-        if self.options.stop_label in issue.labels:
+        if issue.has_label(self.options.stop_label):
             return None
         if not trust.allows(issue.author, issue.association):
             reason = f"its author {issue.author!r} ({issue.association}) is not allowed; see `flows: pipeline: intake:`"
@@ -264,19 +276,18 @@ class IntakePass:
         return await self._unclaimed(issue, label, trust)
 
     async def _unclaimed(self, issue: Issue, label: LabelEvent, trust: Trust) -> _Candidate | None:
-        claims = await self.work_on(issue.number, "").claims()
-        now = self.work_on(issue.number, "").clock.now()
-        valid = valid_claim(claims, trust, now, label.at)
+        look = self.work_on(issue.number, "", "")
+        valid = valid_claim(await look.claims(), trust, look.clock.now(), label.at)
         if valid is None:
-            return _Candidate(issue, label, self.work_on(issue.number, self.ids.new("run")))
+            return _Candidate(issue, label, self.work_on(issue.number, self.ids.new("run"), ""))
         run = valid.claim.run
         is_own = valid.claim.worker == self.worker
         if is_own and not await self.store.read(lambda view: view.run(run)):
             # Killed between the claim and the run.
-            return _Candidate(issue, label, self.work_on(issue.number, run))
+            return _Candidate(issue, label, self.work_on(issue.number, run, valid.author))
         if is_own and not self.dry_run:
             # A pass that was killed had not taken the labels off yet.
-            await self.work_on(issue.number, run).release(issue.labels)
+            await self.work_on(issue.number, run, valid.author).release(issue)
         self._add(
             issue.number,
             "claimed_elsewhere",
@@ -328,7 +339,7 @@ class IntakePass:
             self._add(issue.number, "claimed_elsewhere", **about, reason=who)
             return
         await self.tracker.add_label(issue.number, self.options.claimed_label)
-        run = await self.start(issue, work.run_id)
+        run = await self.start(issue, work.run_id, winner.author)
         self._add(issue.number, "queued", **about, run=run.id)
 
 
@@ -336,9 +347,8 @@ def _waits(run: Run) -> bool:
     """True where only a person can make it continue."""
     if run.status is RunStatus.NEEDS_HUMAN:
         return True
-    return run.status is RunStatus.WAITING and not all(
-        name.startswith(TIMER) for name in (run.waiting_for or "").split(", ")
-    )
+    goes_on = run.only_sleeps or run.follows_pull_request
+    return run.status is RunStatus.WAITING and not goes_on
 
 
 def _reason(run: Run) -> str:
@@ -410,8 +420,10 @@ class IssueIntake:
         store, engine = await podium.store(), await podium.hosting_engine()
         worker = intake_worker(podium)  # the store gives the folder its identity
 
-        def work_on(number: int, run_id: str) -> IssueWork:
-            return IssueWork(self.tracker, number, run_id, worker, self.options, podium.clock)
+        def work_on(number: int, run_id: str, login: str) -> IssueWork:
+            return IssueWork(
+                self.tracker, number, run_id, worker, self.options, podium.clock, login
+            )
 
         handle = _only_pass(podium)
         try:
@@ -431,9 +443,9 @@ class IssueIntake:
         finally:
             os.close(handle)
 
-    async def _start(self, issue: Issue, run_id: str) -> Run:
+    async def _start(self, issue: Issue, run_id: str, login: str) -> Run:
         podium, options = self.podium, self.options
-        pin = pinned(self.tracker, issue, nonce=podium.ids.new("nonce"), is_claimed=True)
+        pin = pinned(self.tracker, issue, nonce=podium.ids.new("nonce"), claimed_by=login)
         job = await pipeline_job(
             podium, task_of(issue), mode=options.mode, base=options.base, issue=pin
         )

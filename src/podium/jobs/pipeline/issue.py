@@ -5,6 +5,7 @@ Title and body are text of strangers. They say what to build; they never decide 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +20,15 @@ from podium.core.forge import Issue, TrackerComment
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.core.work import Run
-from podium.jobs.pipeline.agent_text import fenced, harmless, in_code, one_line, shortened, whole
+from podium.jobs.pipeline.agent_text import (
+    fenced,
+    harmless,
+    in_code,
+    one_line,
+    shortened,
+    visible,
+    whole,
+)
 
 MAX_TEXT = 16_000
 """Characters of an issue that become the task."""
@@ -29,11 +38,6 @@ _MAX_REASON = 1_500
 _CLOCK_SKEW = timedelta(minutes=2)
 """Others take a claim over only so long after its end: clocks of machines differ."""
 
-_HIDDEN_COMMENT = re.compile(
-    r"(?P<code>^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:(?!(?P=fence))[^\n]*\n)*(?:(?P=fence)|[^\n]*\Z)"
-    r"|`[^`\n]{1,200}`)|<!--.*?(?:-->|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
 _REFERENCE = re.compile(
     r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|https?://\S*|\b(?:[\w.-]{1,100}/)?[\w.-]{1,100}#(?=\d)",
     re.IGNORECASE,
@@ -55,8 +59,10 @@ class PinnedIssue(FrozenModel):
     """SHA-256 of title and body in full."""
     is_claimed: bool = False
     """`podium intake` claimed it for this run, which then has to keep the claim."""
+    claimed_by: str = ""
+    """Login of Podium's account, which wrote the claim."""
     nonce: str = ""
-    """Unguessable before it is published: comments that carry it are Podium's own."""
+    """Never published: the marks of Podium's own comments are made of it."""
 
     @property
     def name(self) -> str:
@@ -71,9 +77,8 @@ class PinnedIssue(FrozenModel):
 def task_of(issue: Issue) -> str:
     """The text that becomes the task: title and body, without what GitHub hides from readers, and bounded."""
     title = one_line(issue.title, _MAX_TITLE) or f"Issue {issue.number}"
-    body = whole(issue.body[:_MAX_BODY_READ])
-    visible = _HIDDEN_COMMENT.sub(lambda match: match["code"] or "", body).strip()
-    return f"{title}\n\n{shortened(visible, MAX_TEXT)}".strip()
+    body = visible(whole(issue.body[:_MAX_BODY_READ])).strip()
+    return f"{title}\n\n{shortened(body, MAX_TEXT)}".strip()
 
 
 def task_text(task: str, issue: PinnedIssue | None) -> str:
@@ -141,11 +146,16 @@ class IssueClaim(FrozenModel):
     until: UtcDatetime
     """End of the lease; of a claim that is done, when it was."""
 
-    def is_valid(self, now: datetime, labeled_at: datetime | None) -> bool:
-        """Tell whether others must leave the issue alone: work is going on, or was done since the label was put there."""
+    def is_valid(
+        self, now: datetime, labeled_at: datetime | None, done_at: datetime | None = None
+    ) -> bool:
+        """Tell whether others must leave the issue alone: work is going on, or was done since the label was put there.
+
+        `done_at` is when the forge took the last edit: its clock is that of the label.
+        """
         if self.state == "active":
-            return self.until + _CLOCK_SKEW > now
-        return labeled_at is None or self.until >= labeled_at
+            return self.until > now - _CLOCK_SKEW
+        return labeled_at is None or (done_at or self.until) >= labeled_at
 
     def body(self, text: str) -> str:
         return f"<!-- podium:claim {self.model_dump_json()} -->\n{text}"
@@ -168,6 +178,7 @@ class ClaimComment(FrozenModel):
     id: int
     author: str
     association: str
+    updated_at: UtcDatetime | None = None
     claim: IssueClaim
 
 
@@ -186,6 +197,7 @@ def claims_in(comments: Iterable[TrackerComment]) -> list[ClaimComment]:
                     id=comment.id,
                     author=comment.author,
                     association=comment.association,
+                    updated_at=comment.updated_at,
                     claim=claim,
                 )
             )
@@ -226,7 +238,7 @@ def valid_claim(
             for claim in claims
             if claim.claim.run not in besides
             and trust.allows(claim.author, claim.association)
-            and claim.claim.is_valid(now, labeled_at)
+            and claim.claim.is_valid(now, labeled_at, claim.updated_at)
         ),
         None,
     )
@@ -243,9 +255,10 @@ Outcome = Literal["delivered", "needs_person", "failed", "cancelled"]
 
 
 def result_marker(issue: PinnedIssue, run_id: str, outcome: Outcome, detail: str = "") -> str:
-    """First line of a result's comment. Nobody else knows its nonce before it is published."""
+    """First line of a result's comment. Nobody else knows its key before it is published, and each result has its own."""
     about = f" {detail}" if detail else ""
-    return f"<!-- podium:result {outcome}{about} run={run_id} nonce={issue.nonce} -->"
+    key = hashlib.sha256(f"{issue.nonce}:{run_id}:{outcome}:{detail}".encode()).hexdigest()[:32]
+    return f"<!-- podium:result {outcome}{about} run={run_id} key={key} -->"
 
 
 def delivered_text(run_id: str, *, url: str, branch: str, edited: bool) -> str:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from podium.core.errors import NotPossibleNow, Passing, PodiumError
@@ -28,6 +28,7 @@ from podium.jobs.pipeline.issue import (
 from podium.jobs.pipeline.spec import IntakeOptions
 from podium.ports import Clock, IssueTracker
 
+_FRESH = timedelta(minutes=1)
 _WAITING_LEASE = timedelta(days=7)
 """Lease of a run that waits for a person, whose process may be gone meanwhile."""
 
@@ -36,7 +37,7 @@ class IssueWorkFactory(Protocol):
     """Gives the work of a run on an issue. Raises `NotPossibleNow` where the project has no issues to read."""
 
     def __call__(
-        self, repository: str, base: str, number: int, run_id: str
+        self, repository: str, base: str, number: int, run_id: str, login: str
     ) -> Awaitable[IssueWork]: ...
 
 
@@ -50,6 +51,8 @@ class IssueWork:
     worker: str
     options: IntakeOptions
     clock: Clock
+    login: str = ""
+    """Account that wrote the claim, once that is known."""
 
     @property
     def trust(self) -> Trust:
@@ -74,10 +77,12 @@ class IssueWork:
         )
 
     def own(self, claims: list[ClaimComment], login: str = "") -> ClaimComment | None:
-        """The newest claim of this run that Podium's own account wrote."""
-        login = login or own_login(claims, {self.run_id})
+        """The newest claim of this run that Podium's own account wrote. Anybody can copy it, once it is published."""
         own = [claim for claim in claims if claim.claim.run == self.run_id]
-        return next((claim for claim in reversed(own) if claim.author == login), None)
+        known = login or self.login
+        if known not in {claim.author for claim in own}:
+            known = own_login(own, {self.run_id})
+        return next((claim for claim in reversed(own) if claim.author == known), None)
 
     async def renew(self, *, waits: bool = False) -> str:
         """Keep the claim. Gives the reason why this run must not go on; empty: it may.
@@ -125,7 +130,7 @@ class IssueWork:
         await self.tracker.comment(self.number, f"{marker}\n{text}")
         return True
 
-    async def release(self, labels: tuple[str, ...]) -> None:
+    async def release(self, issue: Issue) -> None:
         """End the claim for good, and take the labels off. The claimed label goes last: until then this is done again."""
         mine = self.own(await self.claims())
         if mine is not None and mine.claim.state != "done":
@@ -133,7 +138,7 @@ class IssueWork:
             await self.tracker.edit_comment(mine.id, done.comment)
         options = self.options
         for label in (options.label, options.stop_label, options.claimed_label):
-            if label in labels:
+            if issue.has_label(label):
                 await self.tracker.remove_label(self.number, label)
 
     async def finish(self, issue: PinnedIssue, text: str, outcome: Outcome) -> None:
@@ -141,7 +146,7 @@ class IssueWork:
         await self.report(issue, text, outcome)
         if issue.is_claimed:
             current = await self.tracker.issue(self.number)
-            await self.release(current.labels)
+            await self.release(current)
 
 
 def _taken(claim: ClaimComment) -> str:
@@ -159,19 +164,29 @@ class ClaimKeeper:
         """None: there is nothing to keep."""
         self._work = work
         self._lost = ""
+        self._looked_at: datetime | None = None
 
     async def look(self) -> None:
         """Renew the claim where the forge answers; an outage alone ends no run."""
         if self._work is not None and not self._lost:
+            self._looked_at = self._work.clock.now()
             with suppress(Passing):
                 self._lost = await self._work.renew()
 
-    def require(self) -> None:
-        """Raise `NotPossibleNow` where another worker has the issue."""
+    async def confirm(self) -> None:
+        """Look again after a minute: the machine may have slept. Raises `NotPossibleNow` where another worker has the issue."""
+        if self._work is not None and (
+            self._looked_at is None or self._work.clock.now() - self._looked_at > _FRESH
+        ):
+            await self.look()
         if self._lost:
             raise NotPossibleNow(
                 f"this run lost its issue: {self._lost}; see `podium intake --dry-run`"
             )
+
+    def end(self) -> None:
+        """Keep nothing from here on: the branch is delivered, and its report has ended the claim."""
+        self._work = None
 
     async def keep(self, pause_seconds: float) -> None:
         while True:
@@ -187,8 +202,7 @@ async def kept_claim(work: IssueWork | None) -> AsyncIterator[ClaimKeeper]:
     if work is None:
         yield keeper
         return
-    await keeper.look()
-    keeper.require()
+    await keeper.confirm()
     pause_seconds = work.options.lease_minutes * 60 / 3
     task = asyncio.create_task(
         keeper.keep(pause_seconds), name="podium pipeline: claim on an issue"
@@ -200,9 +214,8 @@ async def kept_claim(work: IssueWork | None) -> AsyncIterator[ClaimKeeper]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def pinned(
-    tracker: IssueTracker, issue: Issue, *, nonce: str, is_claimed: bool = False
-) -> PinnedIssue:
+def pinned(tracker: IssueTracker, issue: Issue, *, nonce: str, claimed_by: str = "") -> PinnedIssue:
+    """The issue as it is now. With the account that claimed it, the run has to keep the claim."""
     return PinnedIssue(
         host=tracker.host,
         repository=tracker.repository,
@@ -213,5 +226,6 @@ def pinned(
         updated_at=issue.updated_at,
         digest=issue.digest,
         nonce=nonce,
-        is_claimed=is_claimed,
+        is_claimed=bool(claimed_by),
+        claimed_by=claimed_by,
     )

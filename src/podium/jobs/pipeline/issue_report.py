@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 NAME = "report_on_issue"
 _ATTEMPTS = 4
 _PAUSE = timedelta(seconds=30)
-_MAX_PAUSE = timedelta(minutes=15)
+_MAX_PAUSE = timedelta(minutes=65)
+"""Rate limits of GitHub end within an hour."""
 _STEPS_OF_A_DELIVERY = 10
 
 
@@ -48,7 +49,9 @@ def report_on_issue_tool(issue_work: IssueWorkFactory) -> Tool:
     async def report_on_issue(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         report = DeliveryReport.model_validate(arguments)
         issue = report.issue
-        work = await issue_work(report.repository, report.base, issue.number, report.run_id)
+        work = await issue_work(
+            report.repository, report.base, issue.number, report.run_id, issue.claimed_by
+        )
         edited = is_edited(issue, await work.tracker.issue(issue.number))
         text = delivered_text(report.run_id, url=report.url, branch=report.branch, edited=edited)
         await work.finish(issue, text, "delivered")
@@ -73,9 +76,12 @@ class _Reported(FrozenModel):
 
 
 async def report_delivery(context: StageContext, request: PullRequest) -> None:
-    """Comment on the run's issue, where it has one. The branch is delivered already, so no trouble here ends the run."""
+    """Comment on the run's issue, where it has one. The branch is delivered already, so no trouble here ends the run.
+
+    Later pushes to a pull request that is followed are no new result: the labels that the issue has by then are others'.
+    """
     issue = context.state.job.issue
-    if issue is None:
+    if issue is None or context.state.followed is not None:
         return
     for attempt in range(_ATTEMPTS):
         index = (context.state.deliveries - 1) * _STEPS_OF_A_DELIVERY + attempt

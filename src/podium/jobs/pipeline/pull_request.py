@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from podium.core.decisions import Tier, Usage
 from podium.core.forge import RemoteBase, check_ending, check_passed
@@ -106,6 +107,8 @@ class PullRequestContent:
     """Paths of plan, reports and reviews."""
     documents_ref: str = ""
     """Ref that has the documents. Empty: they are on the branch."""
+    history: str = ""
+    """Commit of that ref."""
     backlog: Sequence[str] = ()
     usage: Usage = field(default_factory=Usage)
 
@@ -317,7 +320,8 @@ def _lines(file: ChangedFile) -> str:
 
 
 def _documents(content: PullRequestContent) -> _Section:
-    ref, rows = content.documents_ref, tuple(f"- {in_code(path)}" for path in content.documents)
+    ref = content.documents_ref
+    rows = tuple(f"- {_link(content, path)}" for path in content.documents)
     if not ref or not rows:
         return _Section("Plan and reviews", rows=rows, folded=True)
     remote = content.remote_base.name.partition("/")[0]
@@ -327,6 +331,14 @@ def _documents(content: PullRequestContent) -> _Section:
     how = fenced(f"{fetch}git show {ref}:{first}", "sh")
     text = f"The documents of the run are not on the branch but in {where}:\n\n{how}\n"
     return _Section("Plan and reviews", text=text, rows=rows, folded=True)
+
+
+def _link(content: PullRequestContent, path: str) -> str:
+    """A document's path, as a link to it where the repository has pages."""
+    web, commit = content.remote_base.web, content.history
+    if not web or not commit or not content.documents_ref:
+        return in_code(path)
+    return f"[{in_code(path)}]({web}/blob/{commit}/{quote(path, errors='replace')})"
 
 
 def _cell(text: str) -> str:

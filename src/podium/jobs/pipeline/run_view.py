@@ -24,7 +24,7 @@ from podium.core.events import ChecksRan, Event
 from podium.core.forge import check_ending, check_passed
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
-from podium.core.work import AGENT_LOST, RATE_LIMIT, Run, RunStatus
+from podium.core.work import AGENT_LOST, PULL_SIGNAL, RATE_LIMIT, Run, RunStatus
 from podium.jobs.pipeline.events import BaseChecked, StageBegan, StageEnded
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.approval import arguments_line
@@ -57,6 +57,7 @@ class PipelineLines:
         self._head = ""
         self._ended: set[StageEnded] = set()
         self._began: dict[tuple[str, int], datetime] = {}
+        self._had_no_news = False
         self.doing = Doing("setting up")
 
     def know(self, stages: Iterable[StageEnded]) -> None:
@@ -69,10 +70,16 @@ class PipelineLines:
         """The lines that an event is worth; most are worth none."""
         at = event.at.astimezone().strftime("%H:%M:%S")
         self._follow(event)
-        return [
+        lines = [
             f"[{at}] {who}: {safe_line(text, _MAX_CHARACTERS)}"
             for who, text in self._entries(event)
         ]
+        # Looks at the pull request that find no news are worth one line together.
+        if is_look := _is_look(event.body):
+            lines = [] if self._had_no_news else lines
+        if lines:
+            self._had_no_news = is_look
+        return lines
 
     def _follow(self, event: e.Event) -> None:
         match event.body:
@@ -84,6 +91,8 @@ class PipelineLines:
                 self.doing = Doing("rate limited", until)
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
                 self.doing = Doing("retrying soon", until)
+            case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(PULL_SIGNAL):
+                self.doing = Doing("following the pull request", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
             case StageEnded() | e.ChecksRan():
@@ -116,6 +125,11 @@ class PipelineLines:
                     yield SUPERVISOR, text
 
 
+def _is_look(body: e.EventBody) -> bool:
+    """Tell whether the run waits for its next look at the pull request."""
+    return isinstance(body, e.RunWaiting) and body.signal.startswith(PULL_SIGNAL)
+
+
 def _of_the_run(body: e.EventBody, run_id: str) -> str:
     """Text of an event about the run as a whole; empty for events that nobody has to read."""
     match body:
@@ -135,6 +149,8 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.BranchCollision():
             paths = escaped_line(", ".join(body.paths[:5]))
             return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines in {paths}"
+        case e.RunWaiting(signal=signal) if signal.startswith(PULL_SIGNAL):
+            return f"Waiting for news of pull request {signal.removeprefix(PULL_SIGNAL)}."
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
         case e.StepBroke() if not body.final:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, PositiveFloat, PositiveInt, Strict, ValidationError, model_validator
 
+from podium.config.chat_settings import require_reference
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
@@ -136,6 +137,12 @@ class FollowUp(FrozenModel):
     """Seconds between two looks at the pull request; while nothing happens they grow to 15 minutes."""
     webhook_secret: str = ""
     """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
+
+    @model_validator(mode="after")
+    def _of_a_variable(self) -> FollowUp:
+        if self.webhook_secret:
+            require_reference("webhook_secret", self.webhook_secret)
+        return self
 
 
 class IntakeOptions(FrozenModel):

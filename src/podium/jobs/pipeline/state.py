@@ -11,7 +11,7 @@ from pydantic import Field
 
 from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_step import RoleAgent
-from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passed
+from podium.app.checks import Check, CheckResult, Detection, RunCheck
 from podium.core.decisions import Tier, Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
@@ -502,10 +502,6 @@ class PipelineState:
     @property
     def branch(self) -> str:
         return self.workspace.record.branch.removeprefix("refs/heads/")
-
-    @property
-    def is_green(self) -> bool:
-        return all_passed(self.evidence)
 
     @property
     def red_as_before(self) -> tuple[CheckResult, ...]:

@@ -6,21 +6,20 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from podium.app.app import Podium
-from podium.core.errors import UserMustAct
+from podium.core.errors import NotPossibleNow, UserMustAct
 from podium.core.model import Json
-from podium.core.work import PULL_SIGNAL, Run, RunStatus
+from podium.core.work import PULL_RETRY, PULL_SIGNAL, Run, RunStatus
 from podium.jobs.pipeline.spec import FLOW, pipeline_spec
 from podium.ports import RunQuery, StoreView
 
 PATH = "/github"
 SIGNATURE = "x-hub-signature-256"
-MAX_BYTES = 25_000_000
-"""GitHub sends no larger ones."""
 _MAX_RUNS = 1_000
 _MAX_NUMBERS = 20
 
@@ -39,17 +38,18 @@ def webhook_router(podium: Podium) -> APIRouter | None:
 
     @router.post(PATH)
     async def wake(request: Request) -> Response:
-        body = await _body(request)
-        if body is None:
-            return JSONResponse({"detail": f"a message is limited to {MAX_BYTES} bytes"}, 413)
+        body = await request.body()  # bounded by the console's guard
         if not is_signed(request.headers.get(SIGNATURE, ""), body, secret):
             return JSONResponse({"detail": "the signature is missing or wrong"}, 401)
         numbers = set(pull_numbers(_json(body)))
         store, engine = await podium.store(), await podium.engine()
         waiting = await store.read(lambda view: _waiting(view, numbers))
+        woken = 0
         for run, signal in waiting:
-            await engine.signal(run.id, signal, by="github")
-        return JSONResponse({"woken": len(waiting)})
+            with suppress(NotPossibleNow):  # it ended in between
+                await engine.signal(run.id, signal, by="github")
+                woken += 1
+        return JSONResponse({"woken": woken})
 
     return router
 
@@ -81,20 +81,11 @@ def _waiting(view: StoreView, numbers: set[int]) -> list[tuple[Run, str]]:
     pairs = [
         (run, run.waiting_for)
         for run in view.runs(query)
-        if run.follows_pull_request and run.waiting_for and not run.waiting_for.endswith(":retry")
+        if run.follows_pull_request and run.waiting_for and not run.waiting_for.endswith(PULL_RETRY)
     ]
     pairs = [(run, signal) for run, signal in pairs if not numbers or signal in signals]
     sent = view.untaken_signals([run.id for run, _ in pairs])
     return [(run, signal) for run, signal in pairs if (run.id, signal) not in sent]
-
-
-async def _body(request: Request) -> bytes | None:
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MAX_BYTES:
-            return None
-    return bytes(content)
 
 
 def _json(body: bytes) -> Json:

@@ -155,7 +155,9 @@ class Guards:
     async def _body(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:
         settings = self._context.settings
         is_person = scope[PERSON_KEY] is not None
-        most = settings.most_body_bytes if is_person else settings.most_stranger_bytes
+        # Events of a forge hold whole descriptions and comments.
+        is_event = scope["path"].startswith("/hooks/")
+        most = settings.most_body_bytes if is_person or is_event else settings.most_stranger_bytes
         return await read_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
 
 

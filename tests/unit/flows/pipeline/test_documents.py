@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from podium.app.checks import CheckResult
 from podium.core.decisions import Tier, Usage
 from podium.core.errors import BadInput
+from podium.core.forge import RemoteBase
 from podium.jobs.pipeline.agent_text import fenced, in_code, lines_of, shortened
 from podium.jobs.pipeline.branch_documents import (
     ACTIVE_FOLDERS,
@@ -221,6 +222,14 @@ def test_the_riskiest_file_gives_the_tier() -> None:
 def test_documents_on_a_ref_are_linked_with_the_command_that_shows_them() -> None:
     text = body(documents_ref="refs/podium/runs/run_1/documents")
     assert "git show refs/podium/runs/run_1/documents:docs/dev_docs/archived/plans/" in text
+    web = "https://github.com/octo/hello"
+    text = body(
+        documents_ref="refs/podium/runs/run_1/documents",
+        history="c0ffee",
+        remote_base=RemoteBase(name="origin/main", web=web),
+        documents=["docs/a (1)](x).md"],
+    )
+    assert f"- [`docs/a (1)](x).md`]({web}/blob/c0ffee/docs/a%20%281%29%5D%28x%29.md)" in text
 
 
 def test_a_body_is_bounded_and_counts_what_it_leaves_out() -> None:

@@ -82,7 +82,7 @@ def intake(
         pause = float(pipeline_spec(podium.configuration).intake.interval_seconds)
         while True:
             try:
-                _show(cli, await intake.look(), dry_run=dry_run)
+                _show(cli, await intake.look(), intake.queue, dry_run=dry_run)
                 seconds = pause
             except (Passing, LockHeld) as error:
                 if not watch:
@@ -102,14 +102,14 @@ def _seconds_until(podium: Podium, error: Exception, pause: float) -> float:
     return min(max(left, pause), _LONGEST_PAUSE_SECONDS)
 
 
-def _show(cli: CliContext, items: list[IntakeItem], *, dry_run: bool) -> None:
+def _show(cli: CliContext, items: list[IntakeItem], queue: str, *, dry_run: bool) -> None:
     def render() -> None:
         for item in items:
             cli.screen.line(_line(item))
         queued = sum(item.action == "queued" for item in items)
         if queued:
             cli.screen.line(
-                f"{counted(queued, 'run')} queued; `podium worker --queue default --once` runs them"
+                f"{counted(queued, 'run')} queued; `podium worker --queue {queue} --once` runs them"
             )
         elif not items:
             cli.screen.line("no issues to work on")
