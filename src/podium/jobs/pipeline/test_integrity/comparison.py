@@ -489,6 +489,19 @@ class _Comparison:
                     f"the test file {file.problem}",
                     severity="high",
                 )
+        for path in before.keys() & after.keys():
+            # `add.test.js` that mocks `../add` tests nothing.
+            subject = PurePosixPath(path).name.partition(".")[0]
+            for module in after[path].mocked - before[path].mocked:
+                if PurePosixPath(module).name.partition(".")[0] == subject:
+                    yield make_finding(
+                        "replaced",
+                        path,
+                        0,
+                        module,
+                        f"the tests now mock what they are about: `{module}`",
+                        severity="medium",
+                    )
         yield from _text_tests(before, after)
         yield from _text_marks(before, after)
 
