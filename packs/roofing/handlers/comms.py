@@ -14,7 +14,7 @@ from .invoices import balance_of
 from .money import money_text
 from .quotes import lines_of
 from .records import Arguments, Row, must_be, the
-from .sending import OutgoingMessage, sending
+from .sending import OutgoingMessage, previewing, sending
 
 _MAX_NAME = 60
 _IN_NAMES = " '\u2019&().-"
@@ -50,12 +50,29 @@ async def _lead(arguments: Arguments, db: Database) -> dict[str, str]:
 
 @sending
 async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
-    quote = await the(db, "quotes", arguments["quote_id"])
+    quote, lines, lead = await _quote_rows(arguments, db)
     hint = "only a final quote is sent; see quote.finalize"
     must_be(quote, "quote", ("final", "accepted"), hint)
-    lead = await the(db, "leads", quote["lead_id"])
-    lines = await lines_of(db, quote["id"])
     await must_be_as_planned(db, scope, lead, quote=[quote, *lines])
+    return _quote_mail(arguments, scope, quote, lines, lead)
+
+
+@previewing
+async def preview_quote(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
+    # Also of a draft: the plan may finalize it before it is sent.
+    quote, lines, lead = await _quote_rows(arguments, db)
+    return _quote_mail(arguments, scope, quote, lines, lead)
+
+
+async def _quote_rows(arguments: Arguments, db: Database) -> tuple[Row, list[Row], Row]:
+    quote = await the(db, "quotes", arguments["quote_id"])
+    lead = await the(db, "leads", quote["lead_id"])
+    return quote, await lines_of(db, quote["id"]), lead
+
+
+def _quote_mail(
+    arguments: Arguments, scope: PackScope, quote: Row, lines: list[Row], lead: Row
+) -> OutgoingMessage:
     title = quote["title"] or "your roof"
     return OutgoingMessage(
         "email",
@@ -67,6 +84,7 @@ async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Ou
         "quote",
         {"lead_id": lead["id"], "quote_id": quote["id"]},
         {"quote_id": quote["id"]},
+        money_text(quote["total_cents"]),
     )
 
 
@@ -81,10 +99,26 @@ def _priced(quote: Row, lines: list[Row]) -> str:
 
 @sending
 async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
-    invoice = await the(db, "invoices", arguments["invoice_id"])
+    invoice, lead = await _invoice_rows(arguments, db)
     must_be(invoice, "invoice", ("open", "paid"), "a void invoice is not sent")
-    lead = await the(db, "leads", invoice["lead_id"])
     await must_be_as_planned(db, scope, lead, invoice=[invoice])
+    return _invoice_mail(arguments, scope, invoice, lead)
+
+
+@previewing
+async def preview_invoice(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
+    invoice, lead = await _invoice_rows(arguments, db)
+    return _invoice_mail(arguments, scope, invoice, lead)
+
+
+async def _invoice_rows(arguments: Arguments, db: Database) -> tuple[Row, Row]:
+    invoice = await the(db, "invoices", arguments["invoice_id"])
+    return invoice, await the(db, "leads", invoice["lead_id"])
+
+
+def _invoice_mail(
+    arguments: Arguments, scope: PackScope, invoice: Row, lead: Row
+) -> OutgoingMessage:
     amounts = [
         f"Amount: {money_text(invoice['amount_cents'])}, GST included",
         f"Paid: {money_text(invoice['paid_cents'])}",
@@ -98,18 +132,33 @@ async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> 
         "invoice",
         {"lead_id": lead["id"], "invoice_id": invoice["id"], "job_id": invoice["job_id"]},
         {"invoice_id": invoice["id"]},
+        money_text(balance_of(invoice)),
     )
 
 
 @sending
 async def request_review(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
-    job = await the(db, "jobs", arguments["job_id"])
+    job, lead = await _review_rows(arguments, db)
     must_be(job, "job", ("completed",), "only a finished job is reviewed; see job.complete")
+    await must_be_as_planned(db, scope, lead)
+    return _review_message(arguments, scope, job, lead)
+
+
+@previewing
+async def preview_review(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
+    job, lead = await _review_rows(arguments, db)
+    return _review_message(arguments, scope, job, lead)
+
+
+async def _review_rows(arguments: Arguments, db: Database) -> tuple[Row, Row]:
+    job = await the(db, "jobs", arguments["job_id"])
+    return job, await the(db, "leads", job["lead_id"])
+
+
+def _review_message(arguments: Arguments, scope: PackScope, job: Row, lead: Row) -> OutgoingMessage:
     link = scope.settings.get("ROOFING_REVIEW_URL")
     if not link:
         raise ToolBroke("there is no page for reviews; set ROOFING_REVIEW_URL to its URL")
-    lead = await the(db, "leads", job["lead_id"])
-    await must_be_as_planned(db, scope, lead)
     channel = arguments.get("channel", "email")
     about = {"lead_id": lead["id"], "job_id": job["id"]}
     result = {"job_id": job["id"], "channel": channel}

@@ -7,7 +7,7 @@ from datetime import timedelta
 from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
-from ..database import Change, Database, Insert, Update, new_id
+from ..database import Change, Database, Insert, Update, new_id, open_database
 from .days import today, upcoming
 from .money import cents, dollars, money_text
 from .records import Arguments, Done, Row, must_be, recorded, the
@@ -42,6 +42,15 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
         "undo": {"invoice_id": row["id"], "reason": "taken back"},
     }
     return Done([_billed(job), Insert("invoices", row)], result)
+
+
+async def preview_create(arguments: Arguments, scope: PackScope) -> dict[str, str]:
+    """The customer and the sum of an invoice that is about to be created."""
+    async with open_database(scope) as db:
+        job = await the(db, "jobs", arguments["job_id"])
+        lead = await the(db, "leads", job["lead_id"])
+        amount = await _amount(db, job, arguments.get("amount"))
+    return {"to": str(lead["name"]), "amount": money_text(amount)}
 
 
 def _billed(job: Row) -> Change:

@@ -29,6 +29,8 @@ class OutgoingMessage:
     """lead_id, quote_id, invoice_id, job_id: whom and what it is about."""
     result: dict[str, Any] = field(default_factory=dict)
     """What the tool gives back beside what is known of the sending."""
+    amount: str = ""
+    """Sum that it is about, for those who approve it."""
 
 
 Composing = Callable[[Arguments, PackScope, Database], Awaitable[OutgoingMessage]]
@@ -48,6 +50,22 @@ def sending(compose: Composing) -> Handler:
             return await _send(db, scope, message_id, character, attempt)
 
     return perform
+
+
+def previewing(compose: Composing) -> Handler:
+    """A preview of what `compose` would give to send."""
+
+    async def preview(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
+        async with open_database(scope) as db:
+            message = await compose(arguments, scope, db)
+        return {
+            "to": message.recipient,
+            "subject": message.subject,
+            "amount": message.amount,
+            "text": message.body,
+        }
+
+    return preview
 
 
 async def _begin(

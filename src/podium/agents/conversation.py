@@ -27,6 +27,7 @@ class AskOptions(TypedDict, total=False):
     nonce_slot: str
     awaits: AwaitedMessage | None
     provenance: tuple[str, ...]
+    for_person: str
 
 
 @dataclass(frozen=True)

@@ -54,14 +54,20 @@ MAX_LOSSES = 6
 _QUESTION_CHARACTERS = 300
 FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first loss; each later one is twice as long."""
+MAX_TIMEOUTS = 3
+"""Times in a row that a turn may run out of time before a person is asked, where such turns are asked again."""
+_FIRST_LIMIT = timedelta(seconds=30)
+_MAX_PAUSE = timedelta(minutes=30)
+"""Pauses after rate limits whose end is not known."""
 
 
 class Limited(FrozenModel):
-    """A turn that brought no answer and is asked again later: too much was asked of the agent, or it was lost."""
+    """A turn that brought no answer and is asked again later: too much was asked of the agent, it was lost, or it was too slow."""
 
     limited_until: UtcDatetime
     why: str
     lost: bool = False
+    timed_out: bool = False
     turn: str = ""
     """The key under which it was asked. Empty: recorded before losses were."""
 
@@ -80,6 +86,8 @@ class RoleAgent:
     """Limits of one turn."""
     max_losses: int = MAX_LOSSES
     """Times in a row it may be lost before a person is asked. 0: the first loss ends the step."""
+    is_patient: bool = False
+    """A turn that ran out of time is asked again, and one that met a rate limit without a known end."""
 
 
 async def ask(
@@ -99,6 +107,7 @@ async def ask(
     awaits: AwaitedMessage | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
+    for_person: str = "",
 ) -> Reply:
     """Put one turn to an agent in its role, remembered as step `name` and `index`.
 
@@ -118,7 +127,8 @@ async def ask(
 
     In a `Workspace` the turn is watched: `WorkspaceTampered` is raised when it changed what it had to
     leave alone. A rate limit whose end is known and not too far is slept through, and the turn asked again. So
-    is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt.
+    is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt. A
+    patient role's turn that ran out of time is asked again in the same way. `for_person` is added to that question.
     """
 
     async def take_turn(step: StepContext, key: str, later_notes: Sequence[str]) -> Reply:
@@ -190,7 +200,7 @@ async def ask(
         )
         return recorded
 
-    return await _ask_with_retries(ctx, role_agent, take_turn, budget, name, index)
+    return await _ask_with_retries(ctx, role_agent, take_turn, budget, name, index, for_person)
 
 
 TakeTurn = Callable[[StepContext, str, Sequence[str]], Awaitable[Reply]]
@@ -203,21 +213,24 @@ class _Tries:
     turn: str
     limits: int = 0
     losses: int = 0
+    timeouts: int = 0
     notes: tuple[str, ...] = ()
     """Comments of people who had a lost agent asked again."""
-    last_was_lost: bool = True
+    last_was_limited: bool = False
 
     @property
     def number(self) -> int:
-        return self.limits + self.losses
+        return self.limits + self.losses + self.timeouts
 
     def after(self, limited: Limited) -> _Tries:
+        is_limit = not (limited.lost or limited.timed_out)
         return replace(
             self,
             turn=limited.turn or self.turn,
-            limits=self.limits + (not limited.lost),
+            limits=self.limits + is_limit,
             losses=self.losses + limited.lost,
-            last_was_lost=limited.lost,
+            timeouts=self.timeouts + limited.timed_out,
+            last_was_limited=is_limit,
         )
 
 
@@ -228,26 +241,32 @@ async def _ask_with_retries(
     budget: BudgetTracker,
     name: str,
     index: int,
+    for_person: str,
 ) -> Reply:
-    """The turn's reply, after as many rate limits and losses as it takes. Each is a step, so each is remembered."""
+    """The turn's reply, after as many rate limits, losses and timeouts as it takes. Each is a step, so each is remembered."""
     label = f"{name}-{index}"
     tries = _Tries(turn=f"{name}#{index}" if index else name)
     for number in count():
 
         async def attempt(step: StepContext, tries: _Tries = tries) -> Reply | Limited:
             key = tries.turn
-            if not tries.last_was_lost:
+            if tries.last_was_limited:
                 key = await _turn_key(budget.store, step, tries.turn)
             try:
                 return await take_turn(step, key, tries.notes)
-            except (RateLimited, AgentLost) as error:
-                until = _until(error, budget.clock.now(), tries, role_agent.max_losses)
+            except (RateLimited, AgentLost, TimedOut) as error:
+                until = _until(error, budget.clock.now(), tries, role_agent)
                 if until is None:
                     raise
-                lost = isinstance(error, AgentLost)
-                if lost:
+                if not isinstance(error, RateLimited):
                     ctx.note(_broke(step.key, error, tries.number))
-                return Limited(limited_until=until, why=str(error), lost=lost, turn=key)
+                return Limited(
+                    limited_until=until,
+                    why=str(error),
+                    lost=isinstance(error, AgentLost),
+                    timed_out=isinstance(error, TimedOut),
+                    turn=key,
+                )
 
         outcome: Reply | Limited = await ctx.step(
             f"{label}:again" if number else name,
@@ -259,28 +278,33 @@ async def _ask_with_retries(
             return outcome
         tries = tries.after(outcome)
         if outcome.lost and tries.losses % role_agent.max_losses == 0:
-            guidance = await _guidance(ctx, role_agent, outcome, label, tries.losses)
-            tries = replace(tries, notes=(*tries.notes, *guidance))
+            question = _question(ctx, role_agent, outcome, label, role_agent.max_losses)
+            asked, times = "lost", tries.losses // role_agent.max_losses
+        elif outcome.timed_out and tries.timeouts % MAX_TIMEOUTS == 0:
+            question = _question(ctx, role_agent, outcome, label, MAX_TIMEOUTS)
+            asked, times = "timed-out", tries.timeouts // MAX_TIMEOUTS
         else:
-            timer = AGENT_LOST if outcome.lost else RATE_LIMIT
+            timer = RATE_LIMIT if tries.last_was_limited else AGENT_LOST
             await ctx.wait(f"{timer}{label}", index=number, until=outcome.limited_until)
+            continue
+        reason = "\n".join(filter(None, (question, for_person)))
+        signal = await ctx.ask_person(f"{label}:{asked}", reason, index=times - 1)
+        tries = replace(tries, notes=(*tries.notes, *notes_of(signal)))
     raise AssertionError("tries are counted without end")
 
 
-async def _guidance(
-    ctx: FlowContext, role_agent: RoleAgent, lost: Limited, label: str, losses: int
-) -> list[str]:
-    """Ask a person about an agent that keeps being lost; what they say is for its prompt."""
-    run = short_id(ctx.run.id)
-    reason = (
-        f"{role_agent.role or label}: {lost.why}; tried {role_agent.max_losses} times with increasing pauses; "
-        f"`podium agents check {role_agent.agent.name} --ask` shows whether it answers at all, and "
-        f"`podium resume {run}` tries again"
+def _question(
+    ctx: FlowContext, role_agent: RoleAgent, outcome: Limited, label: str, tries: int
+) -> str:
+    """Question to a person about an agent that keeps bringing no answer; what they say is for its prompt."""
+    run, agent = short_id(ctx.run.id), role_agent.agent.name
+    how = f"`podium agents check {agent} --ask` shows whether it answers at all"
+    if outcome.timed_out:
+        how = f"{how}, `agents: {agent}: timeout_seconds:` in podium.yaml gives it more time"
+    return (
+        f"{role_agent.role or label}: {outcome.why}; tried {tries} times with increasing pauses; "
+        f"{how}, and `podium resume {run}` tries again"
     )
-    signal = await ctx.ask_person(
-        f"{label}:lost", reason, index=losses // max(1, role_agent.max_losses) - 1
-    )
-    return notes_of(signal)
 
 
 def notes_of(signal: Signal) -> list[str]:
@@ -295,22 +319,33 @@ def _broke(step_key: str, error: PodiumError, tries: int) -> StepBroke:
 
 
 def _until(
-    error: RateLimited | AgentLost, now: datetime, tries: _Tries, max_losses: int
+    error: RateLimited | AgentLost | TimedOut, now: datetime, tries: _Tries, role_agent: RoleAgent
 ) -> datetime | None:
     """Return when the turn is asked again. None: not by itself."""
-    if isinstance(error, RateLimited):
-        return _worth_waiting(error, now, tries.limits)
-    if not max_losses:
-        return None
-    retry_at = error.retry_at
-    if retry_at is not None and now < retry_at <= now + MAX_LIMIT:
-        return retry_at
-    return now + timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0 ** (tries.losses % max_losses))
+    match error:
+        case RateLimited():
+            return _worth_waiting(error, now, tries.limits, role_agent)
+        case TimedOut() if role_agent.is_patient:
+            return now + _pause(tries.timeouts % MAX_TIMEOUTS)
+        case AgentLost() if role_agent.max_losses:
+            retry_at = error.retry_at
+            if retry_at is not None and now < retry_at <= now + MAX_LIMIT:
+                return retry_at
+            return now + _pause(tries.losses % role_agent.max_losses)
+    return None
 
 
-def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
+def _pause(times: int) -> timedelta:
+    return timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0**times)
+
+
+def _worth_waiting(
+    error: RateLimited, now: datetime, limits: int, role_agent: RoleAgent
+) -> datetime | None:
     """Return the time to wait until. None: it is not known, too far off, or was in vain too often."""
     ends = error.retry_at
+    if ends is None and role_agent.is_patient:
+        ends = now + min(_FIRST_LIMIT * 2.0**limits, _MAX_PAUSE)
     if ends is None or ends > now + MAX_LIMIT or limits >= MAX_LIMITS:
         return None
     # What a provider says may be in the past.

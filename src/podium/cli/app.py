@@ -291,9 +291,6 @@ KERNEL_COMMANDS: dict[str, Command] = {
     "receipts": Command(
         "podium.cli.commands.receipts:app", "List, verify or follow receipts.", RUNS
     ),
-    "pack": Command(
-        "podium.cli.commands.pack:app", "Check, list, show, trust or create tool packs.", AGENTS
-    ),
     "db": Command(
         "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", ADVANCED
     ),

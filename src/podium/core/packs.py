@@ -117,6 +117,11 @@ class PackTool(FrozenModel):
     timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
     undo: ToolName | None = None
     """The tool that reverses this one. None: what it did cannot be taken back."""
+    undo_until: str = ""
+    """How long that is possible, such as `until it is accepted`. It is shown to people before they approve."""
+    preview: str = ""
+    """`module:function` that tells what a call would send: (arguments, scope) → `to`, `subject`, `amount`, `text`,
+    `attachments`, each if there is one. It changes nothing."""
     safer_alternative: SaferAlternative | None = None
     approvals: tuple[NonEmpty, ...] = ()
     """Groups that must approve, in order."""
@@ -206,6 +211,29 @@ class PackSetting(FrozenModel):
     default: str = ""
 
 
+class PackRule(FrozenModel):
+    """Something that is never done in this business, whoever asks and whatever was approved."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    directive: Literal[
+        "safety_confidentiality_legal",
+        "contract_correctness",
+        "operational_continuity",
+        "revenue_flow",
+        "brand_integrity",
+    ]
+    """The prime directive that it belongs to. A higher one is looked at first."""
+    because: NonEmpty
+    """Clause that a person reads behind `Directive conflict`."""
+    patterns: tuple[NonEmpty, ...]
+    """Regular expressions over the message in small letters; a blank stands for white space. Words that are denied,
+    asked about or only written down do not count."""
+    refuses: tuple[NonEmpty, ...]
+    """Messages that it must refuse."""
+    allows: tuple[NonEmpty, ...]
+    """Messages that look like these, and that no directive may refuse."""
+
+
 class PackRegistry(FrozenModel):
     """The whole of `tools.registry.json`, as it was written."""
 
@@ -225,6 +253,8 @@ class PackRegistry(FrozenModel):
     contexts: tuple[ContextShape, ...] = ()
     reader: str = ""
     """`module:function` that reads one row for `verify`: (table, where, columns, scope) → row or None."""
+    rules: tuple[PackRule, ...] = ()
+    """Rules of this business beside those that hold everywhere."""
     skills: tuple[Skill, ...] = ()
     tools: tuple[PackTool, ...]
 

@@ -35,6 +35,31 @@ class SqlQuery(FrozenModel):
     """`$STEP.FIELD` stands for what a step's result will give."""
 
 
+class Outgoing(FrozenModel):
+    """Content that a call sends out of the machine, as it was when people were asked."""
+
+    to: str = ""
+    subject: str = ""
+    amount: str = ""
+    """Sum that it is about, as it is written to the recipient."""
+    text: str = ""
+    attachments: tuple[str, ...] = ()
+    problem: str = ""
+    """Reason why it is not known yet. The others are empty then."""
+
+
+class PlanChange(FrozenModel):
+    """An argument that a person changed when they edited a plan."""
+
+    number: int
+    """Number of the call."""
+    tool: NonEmpty
+    field: NonEmpty
+    before: Json = None
+    after: Json = None
+    """None: it was not given."""
+
+
 class ApprovedCall(FrozenModel):
     """One call of the plan, with the arguments that a yes is bound to."""
 
@@ -44,6 +69,9 @@ class ApprovedCall(FrozenModel):
     arguments: dict[str, Json]
     undo: str | None = None
     """The tool that takes it back."""
+    undo_until: str = ""
+    """How long that is possible, such as `until it is accepted`."""
+    outgoing: Outgoing | None = None
     ungrounded: tuple[UngroundedArgument, ...] = ()
     """Arguments that were neither in the message nor in its context."""
 
@@ -58,6 +86,10 @@ class PlanQuestion(FrozenModel):
     """The receipt that the plan reverses, as `RUN#NUMBER`."""
     estimate: Estimate = Estimate()
     safer_alternative: str = ""
+    changes: tuple[PlanChange, ...] = ()
+    """Differences to the plan that was edited into this one."""
+    edited_from: str = ""
+    """The approval that was edited."""
 
 
 def marked_names(question: PlanQuestion) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from podium.core.decisions import Approval, ApprovalStatus, canonical_json
@@ -12,7 +13,7 @@ from podium.core.protected_paths import GUARDED_TOOL
 from podium.render.text import counted, escaped_line, escaped_text
 
 if TYPE_CHECKING:
-    from podium.core.plan_approval import ApprovedCall, PlanQuestion
+    from podium.core.plan_approval import ApprovedCall, Outgoing, PlanQuestion
 
 
 MAX_VALUE = 60
@@ -121,19 +122,73 @@ def waits_for(approval: Approval) -> str:
     return approval.approvers[answered] if answered < len(approval.approvers) else "anybody"
 
 
+def outgoing_lines(outgoing: Outgoing | None, indent: int) -> Iterator[str]:
+    """Show what a call sends out of the machine: recipient, sum, subject, attachments and the whole text."""
+    from podium.render.argument_text import exact_lines
+
+    if outgoing is None:
+        return
+    start = " " * indent
+    if outgoing.problem:
+        yield f"{start}sends: not known yet: {escaped_line(outgoing.problem)}"
+        return
+    parts: dict[str, Json] = {
+        "to": outgoing.to,
+        "sum": outgoing.amount,
+        "subject": outgoing.subject,
+        "attachments": ", ".join(outgoing.attachments),
+        "text": outgoing.text.rstrip("\n"),
+    }
+    yield f"{start}sends"
+    yield from exact_lines({name: value for name, value in parts.items() if value}, indent + 2)
+
+
+def way_back(undo: str | None, until: str = "") -> str:
+    """`can be undone by quote.reopen until it is accepted`; empty without an inverse."""
+    if not undo:
+        return ""
+    return f"can be undone by {undo}{f' {escaped_line(until)}' if until else ''}"
+
+
+def change_lines(question: PlanQuestion) -> Iterator[str]:
+    """Show what a person changed when they edited a plan into this one."""
+    if not question.changes:
+        return
+    yield f"edited from {question.edited_from}:"
+    for change in question.changes:
+        start = f"  {change.number}. {change.tool} {escaped_line(change.field)}:"
+        before, after = _changed_text(change.before), _changed_text(change.after)
+        if "\n" not in before + after:
+            yield f"{start} {before} → {after}"
+            continue
+        yield start
+        diff = unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=1)
+        yield from (f"    {line}" for line in [*diff][2:])
+
+
+def _changed_text(value: Json) -> str:
+    if value is None:
+        return "not given"
+    return escaped_text(value) if isinstance(value, str) else escaped_line(canonical_json(value))
+
+
 def _plan_lines(question: PlanQuestion) -> Iterator[str]:
     """Call by call, each with its tier, every argument whole, and whether there is a way back."""
     # Late: loading the operator takes longer than to show anything else.
     from podium.render.argument_text import exact_lines
 
+    yield from change_lines(question)
     for call in question.calls:
         yield f"{call.number}. {call.tool} ({call.tier})"
         yield from exact_lines(call.arguments, indent=5)
+        yield from outgoing_lines(call.outgoing, indent=5)
         yield from (f"   ! {escaped_line(argument.line)}" for argument in call.ungrounded)
         if call.tool in question.irreversible:
             yield "   cannot be undone"
         elif call.undo:
-            yield f"   can be undone by {call.undo}"
+            yield f"   {way_back(call.undo)}"
+            if call.undo_until:
+                yield f"     {escaped_line(call.undo_until)}"
     if question.undoes:
         run, _, number = question.undoes.rpartition("#")
         yield f"reverses receipt {number} of run {run}"
@@ -151,7 +206,11 @@ def _plan_line(question: PlanQuestion) -> str:
         arguments = (
             f"{name}={value_text(call.arguments[name], MAX_VALUE)}" for name in call.arguments
         )
-        return f"{call.tool} ({call.tier}) {', '.join(arguments)}".rstrip()
+        text = f"{call.tool} ({call.tier}) {', '.join(arguments)}".rstrip()
+        if (sent := call.outgoing) is None or sent.problem:
+            return text
+        about = (sent.to, sent.amount, sent.subject, *sent.attachments)
+        return f"{text} → {', '.join(value_text(part, MAX_VALUE) for part in about if part)}"
 
     first = "; ".join(map(call_text, question.calls[:MAX_CALLS]))
     left = len(question.calls) - MAX_CALLS

@@ -57,6 +57,7 @@ def test_one_class_of_one_half_alone(cli: CommandRunner) -> None:
     assert [line["name"] for line in result.json["classes"]] == ["typos"]
     assert result.json["total"]["cases"] == len(utterance_cases("typos", "tuning"))
     assert result.json["halves"] == []
+    assert result.json["false_refusals"]["by_directive"] == 0
 
 
 def test_unknown_class_is_reported_with_the_known_ones(cli: CommandRunner) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from podium.app.checks import CheckResult
 from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.attempts import Attempt, comparison_text, measured, ranked
+from podium.jobs.pipeline.batch import _ended
 from podium.jobs.pipeline.composition import attempts_job
+from podium.jobs.pipeline.fix_proof import proof_record
+from podium.jobs.pipeline.state import FixProof, ProofRun
+from podium.testing import retry_until
 from tests.integration.pipeline.batch_harness import BatchProject, worker
 
 TASK = "Write part one"
@@ -66,6 +74,26 @@ async def test_best_attempt_is_delivered_and_the_others_stay(tmp_path: Path) -> 
 
 
 @pytest.mark.soak
+async def test_attempt_whose_workspace_is_removed_is_compared_and_delivered(tmp_path: Path) -> None:
+    slow = worker(TASK, {"one.py": LONG}, {"sleep_seconds": 3})
+    project = project_with(tmp_path, short=worker(TASK, {"one.py": SHORT}), long=slow)
+    working = asyncio.create_task(attempt(project, 2, parallel=1))
+    await retry_until(
+        lambda: len(list((tmp_path / ".worktrees").glob("write-*"))) == 2 or working.done()
+    )
+    (first,) = (
+        folder
+        for folder in (tmp_path / ".worktrees").glob("write-*")
+        if (folder / "one.py").exists()
+    )
+    shutil.rmtree(first)
+    run = await working
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert [row["agent"] for row in run.result["attempts"]] == ["short", "long"]
+    assert project.tree(run.result["branch"])["one.py"] == SHORT.strip()
+
+
+@pytest.mark.soak
 async def test_attempts_that_all_fail_need_a_person_with_the_comparison(tmp_path: Path) -> None:
     project = project_with(tmp_path, one=gives_up(), two=gives_up())
     run = await attempt(project, 2)
@@ -117,7 +145,22 @@ def test_result_and_diff_of_a_run_are_measured() -> None:
         "stages": [{"verdict": "FAIL"}, {"verdict": "PASS"}, {"verdict": "RED"}],
         "check_notes": ["disputed by the agent: make"],
     }
-    attempt = measured(attempt_with(1), result, diff)
+    green = CheckResult(name="t", command="t", exit_code=0)
+    run = ProofRun(command="t", on_base=green.model_copy(update={"exit_code": 1}), on_branch=green)
+    proof = FixProof(base="a", commit="b", runs=(run,))
+    attempt = measured(attempt_with(1), {**result, "fix_proof": proof_record(proof)}, diff)
+    assert attempt.proved
+    done = Run(
+        id="run_1",
+        flow="pipeline",
+        status=RunStatus.SUCCEEDED,
+        created_at=datetime.now(UTC),
+        result={"fix_proof": proof_record(proof), "test_integrity": ["low: changed"]},
+    )
+    assert _ended(done).proof[0] == "`t`: exit 1 on the base a, exit 0 on the branch b"
+    assert _ended(done).integrity == ("low: changed",)
+    accepted = FixProof(base="a", commit="b", problem="no test", is_accepted=True)
+    assert not measured(attempt, {"fix_proof": proof_record(accepted)}, "").proved
     assert (attempt.checks_passed, attempt.findings) == (True, 3)
     assert (attempt.lines, attempt.files) == (3, 1)
     assert not measured(attempt, {"checks": []}, "").checks_passed

@@ -139,6 +139,8 @@ async def test_empty_submodules_and_pointers_of_git_lfs_are_named_before_any_age
             ".gitattributes": "*.bin filter=lfs\n",
             "data/one.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n",
             "data/two.bin": "its content\n",
+            "assets/.gitattributes": "*.png filter=lfs\n",
+            "assets/logo.png": "version https://git-lfs.github.com/spec/v1\noid sha256:cd\nsize 9\n",
             ".gitmodules": '[submodule "parser"]\n\tpath = vendor/parser\n\turl = ../parser\n'
             '[submodule "outside"]\n\tpath = ../outside\n\turl = ../outside\n',
         },
@@ -151,12 +153,13 @@ async def test_empty_submodules_and_pointers_of_git_lfs_are_named_before_any_age
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     base = run.result["baseline"]
     assert base["empty_submodules"] == ["vendor/parser"]
-    assert base["lfs_pointers"] == ["data/one.bin"]
+    assert base["lfs_pointers"] == ["assets/logo.png", "data/one.bin"]
     events = await project.events(run.id)
     notes = [e["text"] for e in events if e["type"] == "note_taken"]
     assert any("Submodules are empty in the workspace: `vendor/parser`" in text for text in notes)
     assert any(
-        "Git LFS files are pointers in the workspace: `data/one.bin`" in text for text in notes
+        "Git LFS files are pointers in the workspace: `assets/logo.png`, `data/one.bin`" in text
+        for text in notes
     )
     assert "Submodules are empty" in prompts(events, "developer")[0]
 

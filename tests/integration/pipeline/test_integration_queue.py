@@ -11,7 +11,13 @@ from podium.app.app import Podium
 from podium.app.checks import Check
 from podium.core.workspaces import WorkspaceSpec
 from podium.jobs.pipeline.composition import _pipeline_deps, pipeline_job
-from podium.jobs.pipeline.integration_queue import FinishedBranch, Integration, integrate
+from podium.jobs.pipeline.integration_queue import (
+    FinishedBranch,
+    Integration,
+    RemoteMerge,
+    integrate,
+    merge_remote_base,
+)
 from podium.jobs.pipeline.state import Baseline, PipelineState, StageContext
 from podium.ports import FlowContext
 from tests.integration.pipeline.batch_harness import BatchProject, merges_of
@@ -55,6 +61,10 @@ class Queue:
         async with self.project.podium() as podium:
             context = await self._context(podium)
             return await integrate(context, branches or self.branches, 1)
+
+    async def merge_base(self, index: int) -> RemoteMerge:
+        async with self.project.podium() as podium:
+            return await merge_remote_base(await self._context(podium), index)
 
     async def _context(self, podium: Podium) -> StageContext:
         deps = await _pipeline_deps(podium)
@@ -123,3 +133,42 @@ async def test_check_that_fails_without_the_tasks_stops_nobody(tmp_path: Path) -
     assert not second.merged
     assert [refused.number for refused in second.refused] == [2]
     assert second.head == first.head == queue.project.git("rev-parse", BRANCH)
+
+
+async def test_branch_that_breaks_more_of_a_red_check_is_refused(tmp_path: Path) -> None:
+    broken = "import unittest\n\n\nclass {0}(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(1, {1})\n"
+    files = {"test_old.py": broken.format("Old", 2), "test_new.py": broken.format("New", 1)}
+    queue = Queue(tmp_path, "python3 -m unittest -q", files=files)
+    queue.finish("harmless", {"one.py": "ONE = 1\n"})
+    queue.finish("breaks", {"test_new.py": broken.format("New", 2)})
+    result = await queue.integrate()
+    assert [merged.number for merged in result.merged] == [1]
+    (refused,) = result.refused
+    assert (refused.number, "test_new" in refused.why) == (2, True)
+    again = await queue.integrate([queue.branches[1]])
+    assert not again.merged
+
+
+async def test_commits_of_the_remotes_base_are_merged_if_they_break_no_further_check(
+    tmp_path: Path,
+) -> None:
+    queue = Queue(tmp_path, "false", SUM)
+    git = queue.project.git
+    git("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
+    git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    queue.finish("ahead", {"n_1": "1"})
+    git("push", "--quiet", "origin", "ahead:main")
+    merged = await queue.merge_base(1)
+    assert (merged.why_not, merged.head) == ("", git("rev-parse", BRANCH))
+    assert queue.project.tree(BRANCH)["n_1"] == "1"
+    again = await queue.merge_base(2)
+    assert again.head == merged.head
+    git("switch", "--quiet", "ahead")
+    (queue.project.folder / "n_2").write_text("9")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=nine")
+    git("push", "--quiet", "origin", "ahead:main")
+    git("switch", "--quiet", "main")
+    red = await queue.merge_base(3)
+    assert "the checks fail on top of origin/main: `python3 -c" in red.why_not
+    assert red.head == merged.head == git("rev-parse", BRANCH)

@@ -96,7 +96,7 @@ async def test_a_workspace_that_somebody_removed_is_made_again_and_no_step_is_re
     assert (await asked(project, run.id)).count("developer") == 1
     assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
     assert run.result["workspace"] == str(gone)
-    assert "is gone" in "".join(await notes(project, run.id, "made again"))
+    assert "is gone" in "".join(await notes(project, run.id, "recreated"))
 
 
 @pytest.mark.parametrize("gone", [False, in_soak(True)])

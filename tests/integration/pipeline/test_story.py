@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from podium.app.approvals import approve
 from podium.core.errors import ApprovalClosed
@@ -307,6 +308,35 @@ async def test_a_plan_without_its_parts_is_sent_back_with_the_missing_ones_named
     assert "test scenarios" in ended[0]["problems"][0]
 
 
+async def test_person_is_shown_every_open_finding_with_the_round_that_it_is_from(
+    tmp_path: Path,
+) -> None:
+    others = ["The name is wrong.", "The sum is slow."]
+    reviews = [
+        audits("FAIL", number=number, text=f"# Review\n\n## Findings\n\n- {text}\n")
+        for number, text in enumerate(others, 1)
+    ]
+    again = develops(f"{RIGHT}\n# {others[0]}\n", when="Stage: develop, round 2")
+    settings = {"flows": {"pipeline": {"rounds": 1}}}
+    project = Project(tmp_path).build([again, *reviews, *smooth()], settings=settings)
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.NEEDS_HUMAN
+    assert run.failure is not None
+    assert run.failure.message.splitlines() == [
+        f'audit returned FAIL 2 times (limit 1); review it, then continue with `podium resume {run.id} --note "…"`',
+        "Open findings:",
+        "- audit, round 1 (FAIL): The name is wrong.",
+        "- audit, round 2 (FAIL): The sum is slow.",
+    ]
+    file = project.folder / "podium.yaml"
+    settings = yaml.safe_load(file.read_text()) | {"budgets": {"run": {"turns": 5}}}
+    file.write_text(yaml.safe_dump(settings))
+    spent = await project.resume(run.id)
+    assert spent.failure is not None
+    assert spent.failure.kind == "BudgetSpent"
+    assert "- audit, round 1 (FAIL): The name is wrong." in spent.failure.message
+
+
 async def test_repeated_findings_need_a_person_who_is_shown_them(tmp_path: Path) -> None:
     rejects = says("plan_reviewer", "REJECT", feedback="- The plan forgets negative numbers.")
     project = Project(tmp_path).build(
@@ -315,7 +345,8 @@ async def test_repeated_findings_need_a_person_who_is_shown_them(tmp_path: Path)
     run = await project.run()
     assert run.status is RunStatus.NEEDS_HUMAN
     messages = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"][-1]
-    assert "negative numbers" in messages["reason"]
+    finding = "- plan_review, round 1 (REJECT): The plan forgets negative numbers."
+    assert finding in messages["reason"]
     asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
     assert asked.count("plan_reviewer") == 2
     project.play([*plans_again(), *smooth()])

@@ -113,6 +113,41 @@ async def test_a_person_decides_about_a_weaker_test_and_the_pull_request_names_i
     assert "It is checked elsewhere." in text
 
 
+READY = "\n\ndef ready():\n    return None\n"
+SKIPS = "import unittest\n\n\ndef ready():\n    raise unittest.SkipTest\n\n\n"
+NEEDS = (
+    "import unittest\n\nimport calc\n\n\nclass Needs(unittest.TestCase):\n    def setUp(self):\n        calc.ready()\n\n"
+    "    def test_sum(self):\n        self.assertEqual(calc.add(4, 5), 9)\n"
+)
+
+
+async def test_checks_that_run_fewer_tests_or_end_well_in_spite_of_failures_are_findings(
+    tmp_path: Path,
+) -> None:
+    """Nothing in a test or a setting says so: the product skips a test, and an included file hides failures."""
+    files = {
+        "calc.py": BASE["calc.py"] + READY,
+        "test_needs.py": NEEDS,
+        "Makefile": "-include local.inc\n\ncheck:\n\tpython3 -m unittest -q\n",
+    }
+    first = changes({"calc.py": SKIPS + RIGHT}, 1)
+    second = changes({"calc.py": BASE["calc.py"] + READY, "local.inc": ".IGNORE:\n"}, 2)
+    project = Project(tmp_path).build(
+        [first, second, *smooth()],
+        files={**BASE, **files},
+        settings={"checks": ["make check"]},
+    )
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.NEEDS_HUMAN, run.failure or run.waiting_for
+    events = await project.events(run.id)
+    again = prompts(events)[1]
+    fewer = "`make check`: the check runs fewer tests than on the base; was `3 tests`; is `2 tests`"
+    assert fewer in again
+    asked = reason(events)
+    assert "high: `make check`: the check ends with 0 although tests failed" in asked
+    assert "test_two_and_two" in asked
+
+
 @pytest.mark.soak
 async def test_warn_delivers_and_names_it_and_skip_compares_nothing(tmp_path: Path) -> None:
     weak = {**cheat("assertion removed").files, "calc.py": RIGHT}

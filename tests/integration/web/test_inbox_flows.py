@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,10 @@ async def test_an_edited_plan_is_checked_by_the_operator_and_asked_about_anew(
         [new] = await pending(stage)
         assert new.digest != old.digest
         assert new.arguments["calls"][0]["arguments"]["quote_id"] == "Q-90"
+        shown = (await client.get(f"/cards/{new.id}")).text
+        assert f"edited from {old.id}:" in shown
+        assert "1. email.send_quote quote_id: Q-88 → Q-90" in unescape(shown)
+        assert "to: sarah@example.com\n  sum: $900.00\n" in shown
         again = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-1042"})})
         assert "Already rejected by sam" in again.text
         assert [entry.id for entry in await pending(stage)] == [new.id]

@@ -15,7 +15,7 @@ from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.conversation import GO_ON, ask_until_answered
 from podium.agents.turn_step import RoleAgent, ask
 from podium.core.decisions import Approval, Budget, Tier, Usage
-from podium.core.errors import AgentLost, AgentRefused, RateLimited
+from podium.core.errors import AgentLost, AgentRefused, RateLimited, TimedOut
 from podium.core.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded
 from podium.core.ids import short_id
 from podium.core.turns import ModelAnswer, Reply, Turn, TurnLimits
@@ -36,6 +36,7 @@ class Harness:
         self.clock = FixedClock()
         self.store = MemoryStore(self.clock)
         self.agent = FakeAgent()
+        self.is_patient = False
         self._ids = SteadyIds()
         self._engines: list[LocalEngine] = []
 
@@ -52,8 +53,9 @@ class Harness:
             settings=EngineSettings(tick_seconds=0.02),
         )
         budget_tracker = BudgetTracker(self.store, self.clock, budgets)
+        limits = TurnLimits(seconds=77)
         role_agent = RoleAgent(
-            "developer", self.agent, ("read_file",), limits=TurnLimits(seconds=77)
+            "developer", self.agent, ("read_file",), limits=limits, is_patient=self.is_patient
         )
 
         async def body(ctx: FlowContext, input: Any) -> Any:
@@ -250,6 +252,56 @@ async def test_a_lost_agent_is_asked_again_after_growing_pauses_and_then_a_perso
     assert agent.turns[6].prompt == "one\n\nA person says: I restarted it"
     spent = [event for event in await harness.events(run) if isinstance(event, UsageRecorded)]
     assert sum(item.usage.turns for item in spent) == 7, "a loss is not counted"
+
+
+async def test_turn_of_a_patient_role_that_runs_out_of_time_is_asked_again_and_then_a_person_is(
+    harness: Harness,
+) -> None:
+    late = [TimedOut(f"no answer within 77 s ({number})") for number in range(4)]
+    agent = harness.answers(*late[:2], AgentLost("gone"), *late[2:], "a", "b")
+    harness.is_patient = True
+    engine = harness.open(Budget(scope="run", turns=100))
+    run = await engine.start("story")
+    assert [await slept_through(harness, run) for _ in range(3)] == [1, 2, 1]
+    stuck = await engine.finish(run.id)
+    assert (stuck.status, len(agent.turns)) == (RunStatus.NEEDS_HUMAN, 4)
+    assert stuck.failure is not None
+    assert "no answer within 77 s (2); tried 3 times" in stuck.failure.message
+    assert "`agents: fake: timeout_seconds:`" in stuck.failure.message
+    broke = [event for event in await harness.events(run) if isinstance(event, StepBroke)]
+    kinds = [item.failure.kind for item in broke]
+    assert kinds == ["TimedOut", "TimedOut", "AgentLost", "TimedOut"]
+
+    await harness.stop(engine)
+    same = harness.open(Budget(scope="run", turns=100))
+    await same.resume(run.id, note="in small steps", by="ann")
+    assert await slept_through(harness, run) == 1
+    assert (await same.finish(run.id)).result == ["a", "b"]
+    assert agent.turns[4].prompt == "one\n\nA person says: in small steps"
+
+
+async def test_turns_that_run_out_of_time_end_with_the_budget(harness: Harness) -> None:
+    agent = harness.answers(TimedOut("late"), TimedOut("late"), "a")
+    harness.is_patient = True
+    engine = harness.open(Budget(scope="run", turns=2))
+    run = await engine.start("story")
+    assert [await slept_through(harness, run) for _ in range(2)] == [1, 2]
+    stopped = await engine.finish(run.id)
+    assert (stopped.status, len(agent.turns)) == (RunStatus.NEEDS_HUMAN, 2)
+    assert stopped.failure is not None
+    assert stopped.failure.kind == "BudgetSpent"
+
+
+async def test_rate_limit_without_a_known_end_is_waited_for_by_a_patient_role(
+    harness: Harness,
+) -> None:
+    agent = harness.answers(RateLimited("too much"), RateLimited("too much"), "a", "b")
+    harness.is_patient = True
+    engine = harness.open()
+    run = await engine.start("story")
+    assert [await slept_through(harness, run) for _ in range(2)] == [30, 60]
+    assert (await engine.finish(run.id)).result == ["a", "b"]
+    assert len(agent.turns) == 4
 
 
 async def test_the_pause_of_a_lost_agent_goes_on_in_another_process(harness: Harness) -> None:

@@ -12,7 +12,14 @@ from podium.core.packs import Pack
 from podium.jobs.operator.bench.cases import UtteranceCase
 from podium.jobs.operator.bench.command import tally_of
 from podium.jobs.operator.bench.score import calls_of, compared, same
-from podium.jobs.operator.models import Intent, IntentClassification, ToolIntent, Urgency
+from podium.jobs.operator.models import (
+    Conflict,
+    Directive,
+    Intent,
+    IntentClassification,
+    ToolIntent,
+    Urgency,
+)
 from podium.tools.packs import load_pack, shipped_packs
 
 
@@ -175,6 +182,23 @@ def test_a_field_that_an_earlier_call_gives_need_not_be_read_again(pack: Pack) -
     assert not compared(case, _read(accepted, other), pack).right
 
 
+def test_refused_work_is_counted_by_who_refused_it(pack: Pack) -> None:
+    conflict = Conflict(directive=Directive.SAFETY, because="it is forbidden")
+    by_directive = _read(intent=Intent.REFUSE, conflict=conflict)
+    unread = _read(intent=Intent.REFUSE)
+    either = _case(intent=["refuse", "execute"])
+    marked = [
+        compared(_case(), by_directive, pack),
+        compared(_case(), unread, pack),
+        compared(_case(), _read(FINALIZE), pack),
+        compared(either, by_directive, pack),
+    ]
+
+    refused = tally_of(marked).false_refusals
+
+    assert (refused.of, refused.by_directive, refused.no_tool) == (3, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("expected", "found"),
     [
@@ -183,6 +207,8 @@ def test_a_field_that_an_earlier_call_gives_need_not_be_read_again(pack: Pack) -
         ("the dog's out", "the dog’s out"),
         (1200, 1200.0),
         ({"any_of": ["a", "b"]}, "b"),
+        (True, True),
+        (None, None),
         ([{"kind": "defect"}], [{"kind": "defect", "label": "more"}]),
     ],
 )
@@ -197,6 +223,8 @@ def test_values_nobody_would_call_different_are_the_same(expected: Any, found: A
         ("abc123", None),
         (3, "3"),
         (1, True),
+        (True, 1),
+        (None, 1),
         (1200, 120),
         ({"any_of": ["a", "b"]}, "c"),
         (["a"], ["a", "b"]),

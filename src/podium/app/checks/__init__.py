@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
     from podium.app.checks.project_checks import ChecksReport, CheckTrial, ProjectChecks
-    from podium.app.checks.runner_output import failed_tests, never_ran
+    from podium.app.checks.runner_output import executed_tests, failed_tests, never_ran
 
 __all__ = [
     "ADVICE",
@@ -43,6 +43,7 @@ __all__ = [
     "detect",
     "detect_all",
     "detect_in",
+    "executed_tests",
     "failed_tests",
     "missing_programs",
     "named_checks",
@@ -73,6 +74,7 @@ export_lazily(
         "detect": "detection",
         "detect_all": "detection",
         "detect_in": "detection",
+        "executed_tests": "runner_output",
         "failed_tests": "runner_output",
         "missing_programs": "check",
         "named_checks": "check",

@@ -10,7 +10,12 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from podium.app.checks.runner_output import MAX_FAILED, failed_tests, steady_output
+from podium.app.checks.runner_output import (
+    MAX_FAILED,
+    executed_tests,
+    failed_tests,
+    steady_output,
+)
 from podium.app.confining_launcher import VENV_NAMES, is_venv
 from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow
@@ -61,6 +66,10 @@ class CheckResult(FrozenModel):
     red_before: bool = False
     failed: tuple[str, ...] = ()
     """Names of the failed tests, where its output tells them."""
+    ignored_failures: tuple[str, ...] = ()
+    """Names of tests that failed although it ended with 0."""
+    tests_run: int | None = None
+    """Number of tests that ran, without skipped ones. None: its output does not tell."""
     as_before: bool = False
     """Red in the same way as on the base: not by this work."""
 
@@ -333,6 +342,7 @@ class CheckRunner:
             )
         )
         text = self._redact(ended.stdout.decode(errors="replace"))
+        failed = failed_tests(text)
         return CheckResult(
             name=check.name,
             command=check.command,
@@ -342,5 +352,7 @@ class CheckRunner:
             tail=text[-_TAIL_CHARACTERS:],
             timed_out=ended.timed_out,
             ran_no_tests=ran_no_tests(text),
-            failed=() if ended.exit_code == 0 else failed_tests(text),
+            failed=() if ended.exit_code == 0 else failed,
+            ignored_failures=failed if ended.exit_code == 0 else (),
+            tests_run=executed_tests(text) if len(ended.stdout) < _OUTPUT_BYTES else None,
         )

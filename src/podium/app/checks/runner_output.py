@@ -1,4 +1,4 @@
-"""Reading of test output: names of failed tests, whether they could be loaded, and whether two runs failed alike."""
+"""Reading of test output: names of failed tests, how many ran, whether they could be loaded, and whether two runs failed alike."""
 
 from __future__ import annotations
 
@@ -20,6 +20,36 @@ _FAILED = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_COUNTS = re.compile(
+    r"""
+      ^[= \t]*(?=[^\n]*[ ]in[ ]\d)(?:\d+[ ]\w+(?:,[ ])?)+[^\n]*$
+    | ^[ \t]*Tests:?[ \t]+(?=[^\n]*(?:passed|failed|skipped|todo))[^\n]*$
+    | ^test[ ]result:[ ][^\n]*$
+    | ^[ \t]*\d+[ ](?:passing|failing|pending)\b[^\n]*$
+    | ^(?:Passed|Failed)![ \t][^\n]*$
+    | ^(?:\#|ℹ)[ ](?:pass|fail|skipped)[ ]\d+$
+    | ^[= \t]*no[ ]tests[ ]ran\b[^\n]*$
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""Lines that count tests by how they ended."""
+_COUNT = re.compile(
+    r"(\d+) (?:passed|failed|errors?|passing|failing)\b|\b(?:Passed|Failed): +(\d+)|[#ℹ] (?:pass|fail) (\d+)"
+)
+_TOTALS = (
+    (re.compile(r"^Ran (\d+) tests? in [^\n]*\n+(?:OK|FAILED)([^\n]*)", re.MULTILINE),
+     re.compile(r"(?:skipped|expected failures|unexpected successes)=(\d+)")),
+    (re.compile(r"^(?:\[\w+\] )?Tests run: (\d+),([^\n]*)", re.MULTILINE), re.compile(r"Skipped: (\d+)")),
+    (re.compile(r"^(\d+) (?:examples?|runs|tests?|specs?), \d+ (?:failures?|assertions)([^\n]*)", re.MULTILINE),
+     re.compile(r"(\d+) (?:pending|skips)")),
+    (re.compile(r"^(?:OK \(|Tests: )(\d+)(?: tests?)?, (?:Assertions: )?\d+([^\n]*)", re.MULTILINE),
+     re.compile(r"(?:Skipped|Incomplete): (\d+)")),
+)  # fmt: skip
+"""Lines with the number of all tests, and what tells in the rest of the line which of them did not run."""
+_PACKAGES = re.compile(r"^(?:ok[ ]*|FAIL)\t\S+\t(?!\[)(?![^\n]*\[no tests)", re.MULTILINE)
+"""Packages of Go with tests."""
+_PROGRESS = re.compile(r"^(?:\S+\.py )?([.FEsxX]+) +\[ *\d+%\]$", re.MULTILINE)
+"""Progress of pytest, which is all that it prints with two `-q`."""
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+\s?m?s\b|:\d+(?::\d+)?\b|\bline \d+|/tmp/\S+")
 """Parts of an output that differ between two runs of the same tests."""
 
@@ -47,6 +77,24 @@ def failed_tests(output: str) -> tuple[str, ...]:
     plain = _plain(output)
     names = (str(match[match.lastgroup or 0]).strip() for match in _FAILED.finditer(plain))
     return tuple(dict.fromkeys(name[:_MAX_NAME] for name in names))[:MAX_FAILED]
+
+
+def executed_tests(output: str) -> int | None:
+    """Number of tests that ran to their end: neither skipped nor expected to fail. None: the output does not tell."""
+    plain = _plain(output)
+    counts = [
+        sum(int(next(filter(None, match.groups()))) for match in _COUNT.finditer(line[0]))
+        for line in _COUNTS.finditer(plain)
+    ]
+    for total, left_out in _TOTALS:
+        counts += [
+            int(match[1]) - sum(map(int, left_out.findall(match[2])))
+            for match in total.finditer(plain)
+        ]
+    counts += [1 for _ in _PACKAGES.finditer(plain)]
+    if not counts:
+        counts = [len(re.findall("[.FE]", line[1])) for line in _PROGRESS.finditer(plain)]
+    return sum(counts) if counts else None
 
 
 def failures(output: str) -> Iterator[tuple[str, str]]:

@@ -15,8 +15,10 @@ from podium.jobs.operator.models import (
     OperatorMode,
     PlanStep,
     RunPlan,
+    question_about,
 )
 from podium.platform.invisible_text import written_out
+from podium.render.approval import change_lines, outgoing_lines
 from podium.render.argument_text import exactly, in_line, long_values, one_line, short_values
 
 _NO_TOOLS = "No tools involved; nothing was done"
@@ -84,6 +86,7 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
     if answer.plan is None:
         return
     yield f"Plan hash: {answer.plan.plan_hash}"
+    yield from change_lines(question_about(answer.plan))
     for step in answer.plan.steps:
         yield from _step(answer, step)
     for dependency in answer.plan.dependencies:
@@ -99,6 +102,7 @@ def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
         inline, lines = exactly(step.arguments, indent=7)
         yield f"{call} {inline}".rstrip()
         yield from lines
+        yield from outgoing_lines(step.outgoing, indent=5)
     else:
         yield f"{call} {in_line(step.arguments)}".rstrip()
     yield from (f"     ! {one_line(argument.line)}" for argument in step.ungrounded)
@@ -173,9 +177,13 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
 
 def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
     """List the steps that can be undone, done or planned, and those that cannot."""
-    undo = {step.tool: step.undo for step in steps if step.undo}
+    undo = {step.tool: step for step in steps if step.undo}
     if undo:
-        yield "Can be undone: " + ", ".join(f"{tool} with {by}" for tool, by in undo.items())
+        ways = (f"{tool} with {step.undo}" for tool, step in undo.items())
+        yield f"Can be undone: {', '.join(ways)}"
+    for tool, step in undo.items():
+        if step.undo_until:
+            yield f"  {tool}: {one_line(step.undo_until)}"
     for_good = [tool for tool in plan.irreversible if any(step.tool == tool for step in steps)]
     if for_good:
         yield f"Cannot be undone: {', '.join(for_good)}"

@@ -77,6 +77,12 @@ def _chosen(podium: Podium, requested: str) -> str:
     return requested
 
 
+def agent_named(podium: Podium, name: str) -> Agent:
+    """Build the agent that `model` or an agent of podium.yaml stands for. Raises as `build_classifier` does."""
+    chosen = _chosen(podium, name)
+    return (open_router(podium) if chosen == MODEL else configured_agent(podium, chosen))[0]
+
+
 def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
     """Build an agent on OpenRouter from the user's environment. A project's file cannot change it."""
     from podium.agents import AgentOptions, ApiAgent

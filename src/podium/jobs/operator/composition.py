@@ -25,9 +25,11 @@ from podium.ports import FlowBody, StoreView
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.core.decisions import Approval
+    from podium.core.packs import PackTool
+    from podium.core.plan_approval import Outgoing
     from podium.core.work import Run
     from podium.jobs.operator.habits import FileHabits
-    from podium.jobs.operator.models import Message, Reading, ToolIntent
+    from podium.jobs.operator.models import Message, Reading, RunPlan, ToolIntent
     from podium.jobs.operator.operator import PackReader, PackSelection
 
 
@@ -227,8 +229,24 @@ async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> 
             resolve=_resolver(podium, pack),
             max_tool_calls=options.max_tool_calls,
             pack_folder="" if is_shipped(pack) else pack.folder,
+            preview=lambda plan: preview_plan(podium, pack, plan),
         )
     )
+
+
+async def preview_plan(podium: Podium, pack: Pack, plan: RunPlan) -> RunPlan:
+    """Add to a plan what its calls send out of the machine, for the people who approve it."""
+    from podium.jobs.operator.plan_preview import previewed
+    from podium.tools.packs import preview_call
+
+    now, state = podium.clock.now(), podium.folders.state / "packs" / pack.name
+
+    async def preview(tool: PackTool, arguments: Mapping[str, Json]) -> Outgoing | None:
+        return await preview_call(
+            pack, tool, arguments, settings=podium.environ, state=state, now=now
+        )
+
+    return await previewed(plan, pack, preview, now)
 
 
 def habits_of(podium: Podium) -> FileHabits:

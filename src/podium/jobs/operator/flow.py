@@ -164,7 +164,7 @@ async def _performed(
         step=step.number,
         approval_id=gated.approval_id,
         undoes=gated.plan.undoes,
-        planned_at=ctx.run.created_at,
+        planned_at=gated.plan.previewed_at or ctx.run.created_at,
     )
     for attempt in count():
 

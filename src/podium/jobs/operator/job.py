@@ -35,6 +35,11 @@ JOB = Job(
             "podium.jobs.operator.commands.ask:app",
             "Turn a sentence into approved tool calls, each with a receipt.",
         ),
+        "pack": Command(
+            "podium.jobs.operator.commands.pack:app",
+            "Check, score, list, show, trust or create tool packs.",
+            "Agents and policy",
+        ),
         "undo": Command(
             "podium.jobs.operator.commands.undo:app",
             "Undo a call of `ask` by its receipt, gated like any other call.",

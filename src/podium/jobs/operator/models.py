@@ -13,6 +13,8 @@ from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.packs import Estimate, TierName
 from podium.core.plan_approval import (
     ApprovedCall,
+    Outgoing,
+    PlanChange,
     PlannedCall,
     PlanQuestion,
     SqlQuery,
@@ -140,6 +142,10 @@ class PlanStep(FrozenModel):
     tier: TierName
     arithmetic: tuple[TierTerm, ...] = ()
     undo: str | None = None
+    undo_until: str = ""
+    """How long it can be undone, such as `until it is accepted`."""
+    outgoing: Outgoing | None = None
+    """Content that it sends out of the machine, as it was at `previewed_at` of the plan."""
     idempotent: bool = False
     estimate: Estimate = Estimate()
     verification: tuple[SqlQuery, ...] = ()
@@ -185,6 +191,12 @@ class RunPlan(FrozenModel):
     rejected_because: str = ""
     undoes: str = ""
     """The receipt this plan reverses, as `RUN#NUMBER`."""
+    previewed_at: UtcDatetime | None = None
+    """Time before which nothing of `outgoing` was read. What changes afterwards is not what people saw."""
+    changes: tuple[PlanChange, ...] = ()
+    """Differences to the plan that a person edited into this one."""
+    edited_from: str = ""
+    """The approval that was edited."""
 
     @property
     def ungrounded(self) -> bool:
@@ -334,6 +346,8 @@ def question_about(plan: RunPlan) -> PlanQuestion:
             tier=step.tier,
             arguments=step.arguments,
             undo=step.undo,
+            undo_until=step.undo_until,
+            outgoing=step.outgoing,
             ungrounded=step.ungrounded,
         )
         for step in plan.steps
@@ -345,6 +359,8 @@ def question_about(plan: RunPlan) -> PlanQuestion:
         undoes=plan.undoes,
         estimate=plan.estimate,
         safer_alternative=plan.safer_alternative,
+        changes=plan.changes,
+        edited_from=plan.edited_from,
     )
 
 

@@ -135,6 +135,11 @@ async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mappi
     return [{} for _ in reading.calls]
 
 
+async def nothing_previewed(plan: RunPlan) -> RunPlan:
+    """Preview nothing: the arguments of the calls say all that is sent."""
+    return plan
+
+
 @dataclass(frozen=True)
 class OperatorDeps:
     """Dependencies of the operator."""
@@ -166,6 +171,8 @@ class OperatorDeps:
     max_tool_calls: int = 50
     pack_folder: str = ""
     """Folder of the pack, when it did not come with Podium."""
+    preview: Callable[[RunPlan], Awaitable[RunPlan]] = nothing_previewed
+    """Adds to a plan what its calls send out of the machine."""
 
 
 class Operator:
@@ -314,6 +321,8 @@ class Operator:
         """Run layers 3 and 4 for a plan: wait for approvals, or run it and answer with its results."""
         brain = await self._deps.brain()
         queued = mode is not OperatorMode.EXECUTE
+        if job.plan.requires_approval:
+            job = job.model_copy(update={"plan": await self._deps.preview(job.plan)})
         try:
             run, approval = await brain.begin(job, self._deps.pack, queued=queued)
         except PlanNotGated as error:

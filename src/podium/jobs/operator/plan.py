@@ -431,6 +431,7 @@ def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> P
         tier=highest(arithmetic),
         arithmetic=tuple(arithmetic),
         undo=tool.undo,
+        undo_until=tool.undo_until if tool.undo else "",
         idempotent=tool.idempotency_key == "call",
         estimate=tool.cost,
         verification=queries_for(tool, arguments, number),

@@ -15,6 +15,7 @@ from podium.core.work import Run
 from podium.jobs.operator.models import OperatorJob, RunPlan
 from podium.jobs.operator.plan import edited_plan
 from podium.jobs.operator.plan_gate import must_be_sound
+from podium.jobs.operator.plan_preview import changes_between
 from podium.ports import Transaction
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class PlanApprovals(JobApprovals):
     async def resubmit(
         self, podium: Podium, card: Card, texts: Mapping[str, str], by: Approver
     ) -> Resubmitted:
-        from podium.jobs.operator.composition import brain_of
+        from podium.jobs.operator.composition import brain_of, preview_plan
 
         job = _job(card)
         pack = open_pack(podium, job.pack_folder or job.plan.pack)
@@ -68,6 +69,13 @@ class PlanApprovals(JobApprovals):
         except (PlanRejected, PlanNotGated) as error:
             raise BadInput(f"the plan is not valid: {error}") from None
         _refuse_unasked(job.plan, plan)
+        plan = await preview_plan(podium, pack, plan)
+        plan = plan.model_copy(
+            update={
+                "changes": changes_between(job.plan, plan),
+                "edited_from": card.approval.id,
+            }
+        )
         edited = job.model_copy(
             update={"plan": plan, "asked_by": by.name, "approver": None, "explicit_approval": False}
         )

@@ -16,7 +16,7 @@ from podium.core.errors import PlanNotGated
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.core.plan_approval import ApprovedCall, PlanQuestion
+from podium.core.plan_approval import ApprovedCall, Outgoing, PlanQuestion
 from podium.core.run_events import ApprovalGranted, ApprovalRequested
 from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import (
@@ -233,7 +233,16 @@ def _call(call: ApprovedCall) -> str:
     ]
     text = f"{call.tool} ({call.tier}) {_as_many(arguments, _MAX_CALL, ', ', 'argument')}"
     ungrounded = "".join(f"\n     ! {one_line(argument.line)}" for argument in call.ungrounded)
-    return f"  {call.number}. {text}".rstrip() + ungrounded
+    return f"  {call.number}. {text}".rstrip() + _sent(call.outgoing) + ungrounded
+
+
+def _sent(outgoing: Outgoing | None) -> str:
+    if outgoing is None or outgoing.problem:
+        return ""
+    text = f"{outgoing.subject} {outgoing.text}".strip()
+    parts = (outgoing.to, outgoing.amount, *outgoing.attachments)
+    about = ", ".join(digested(part, _MAX_VALUE) for part in (*parts, text) if part)
+    return f"\n     sends {about}"
 
 
 def _name(name: str) -> str:

@@ -72,7 +72,7 @@ def measured(attempt: Attempt, result: Mapping[str, Json], diff: str) -> Attempt
     return attempt.model_copy(
         update={
             "checks_passed": bool(checks) and all(check_passed(check) for check in checks),
-            "proved": _is_proved(result.get("proof")),
+            "proved": _is_proved(result.get("fix_proof")),
             "findings": disputed + sum(stage.get("verdict") not in FORWARD for stage in stages),
             "lines": sum(map(_changed_lines, sections)),
             "files": len(sections),
@@ -81,7 +81,7 @@ def measured(attempt: Attempt, result: Mapping[str, Json], diff: str) -> Attempt
 
 
 def _is_proved(proof: Json) -> bool:
-    return bool(proof.get("proved")) if isinstance(proof, Mapping) else bool(proof)
+    return isinstance(proof, Mapping) and bool(proof.get("runs")) and not proof.get("problem")
 
 
 def _mappings(value: Json) -> list[Mapping[str, Json]]:

@@ -24,7 +24,6 @@ _MANIFESTS = (
     "setup.cfg", "setup.py", "Pipfile", "tox.ini", "package.json",
 )  # fmt: skip
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
-_LFS_FILTER = re.compile(r"\bfilter=lfs\b")
 _LFS_POINTER = "version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 200
 _MAX_PARTS = 50
@@ -107,8 +106,6 @@ async def _not_runnable(
 
 
 async def _lfs_pointers(workspace: Workspace) -> tuple[str, ...]:
-    if not _LFS_FILTER.search(await workspace.read(".gitattributes") or ""):
-        return ()
     pointers = []
     for path in (await workspace.tracked(":(attr:filter=lfs)"))[:_MAX_FILES]:
         with suppress(WorkspaceTampered):

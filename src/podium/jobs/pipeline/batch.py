@@ -24,6 +24,7 @@ from podium.jobs.pipeline.attempts import Attempt, comparison_text, measured, ra
 from podium.jobs.pipeline.batch_forge import BATCH_BRANCHES
 from podium.jobs.pipeline.batch_report import body_of_batch
 from podium.jobs.pipeline.events import BatchTaskChanged, BatchTaskStatus
+from podium.jobs.pipeline.fix_proof import proof_lines
 from podium.jobs.pipeline.flow import look_at_the_remote
 from podium.jobs.pipeline.handover import hand_over
 from podium.jobs.pipeline.integration_queue import (
@@ -36,6 +37,7 @@ from podium.jobs.pipeline.pull_request import title_of
 from podium.jobs.pipeline.spec import PIPELINE
 from podium.jobs.pipeline.state import (
     Baseline,
+    FixProof,
     PipelineDeps,
     PipelineJob,
     PipelineState,
@@ -44,8 +46,8 @@ from podium.jobs.pipeline.state import (
 )
 from podium.jobs.pipeline.task_list import BatchTask, start_order
 from podium.jobs.pipeline.verdict_routes import integration_of
-from podium.jobs.pipeline.workspace_recovery import restore_workspace
-from podium.ports import FlowBody, FlowContext, StepContext, StoreView
+from podium.jobs.pipeline.workspace_recovery import recovering, restore_workspace
+from podium.ports import FlowBody, FlowContext, StepContext, StoreView, Workspace
 from podium.render.text import counted
 
 LEAVE_OUT = "leave out"
@@ -91,6 +93,10 @@ class BatchTaskState(FrozenModel):
     verified: bool = True
     why: str = ""
     """Reason for which it is not merged."""
+    proof: tuple[str, ...] = ()
+    """Proof of the fix by the first of its runs that had one, for the pull request."""
+    integrity: tuple[str, ...] = ()
+    """Findings about its tests and checks, with how each was resolved."""
     usage: Usage = Usage()
 
 
@@ -191,7 +197,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: BatchJob) -> _Batch
         return (await deps.workspaces.create(spec)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
-    workspace = await restore_workspace(deps, job, ctx.run.id, record)
+    ctx, workspace = await recovering(ctx, deps, job, record)
     await ctx.pin()
     for warning in job.warnings:
         ctx.note(NoteTaken(text=warning))
@@ -256,6 +262,8 @@ class _Ended(FrozenModel):
     branch: str = ""
     commit: str = ""
     why: str = ""
+    proof: tuple[str, ...] = ()
+    integrity: tuple[str, ...] = ()
     usage: Usage = Usage()
 
 
@@ -297,6 +305,8 @@ async def _watched(batch: _Batch, turn: int) -> _Batch:
                 "branch": end.branch or task.branch,
                 "commit": end.commit or task.commit,
                 "why": end.why,
+                "proof": task.proof or end.proof,
+                "integrity": tuple(dict.fromkeys((*task.integrity, *end.integrity))),
                 "usage": task.usage.plus(end.usage),
             }
         )
@@ -328,7 +338,7 @@ def _seen(view: StoreView, run_id: str) -> tuple[Run, BatchTaskStatus]:
 
 def _ended(run: Run) -> _Ended:
     result = run.result if isinstance(run.result, Mapping) else {}
-    why = ""
+    proof, why = result.get("fix_proof"), ""
     if not run.status.ended:
         why = f"needs a person: {_waiting_text(run)}"
     elif run.status is RunStatus.CANCELLED:
@@ -341,6 +351,8 @@ def _ended(run: Run) -> _Ended:
         branch=str(result.get("branch") or ""),
         commit=str(result.get("commit") or ""),
         why=why,
+        proof=tuple(proof_lines(FixProof.model_validate(proof)) if proof else ()),
+        integrity=tuple(map(str, result.get("test_integrity") or ())),
         usage=Usage.model_validate(result.get("usage") or {}),
     )
 
@@ -527,7 +539,7 @@ async def _compared(batch: _Batch, turn: int) -> list[Attempt]:
             )
             if task.status == "finished":
                 run = await deps.budget.store.read(partial(_run_of, task.run_id))
-                workspace = await deps.workspaces.open(ids[task.run_id])
+                workspace = await _workspace_of(deps, run)
                 diff = await workspace.diff(context.state.base)
                 attempt = measured(attempt, run.result or {}, diff)
             attempts.append(attempt)
@@ -544,6 +556,15 @@ def _run_of(run_id: str, view: StoreView) -> Run:
     if run is None:
         raise NotPossibleNow(f"run {run_id} is not in the store any more")
     return run
+
+
+async def _workspace_of(deps: PipelineDeps, run: Run) -> Workspace:
+    """Workspace of a run that has ended, made again if it is gone."""
+    steps = await deps.budget.store.read(lambda view: view.steps(run.id))
+    (made,) = (WorkspaceRecord.model_validate(s.output) for s in steps if s.key == "workspace")
+    if await deps.workspaces.missing(made.id):
+        return await restore_workspace(deps, PipelineJob.model_validate(run.input), run.id, made)
+    return await deps.workspaces.open(made.id)
 
 
 async def _branch_of(context: StageContext, workspace_id: str) -> str:
@@ -618,6 +639,9 @@ def _draft(batch: _Batch, context: StageContext, attempts: Sequence[Attempt]) ->
         task=state.job.task if attempts else "",
         tasks=[] if attempts else _rows(batch),
         attempts=attempts,
+        remarks=[
+            (batch.title(task), task.proof, task.integrity) for task in batch.having("merged")
+        ],
         evidence=[result.model_dump() for result in batch.checks],
         usd=_usage(batch).usd,
         run_id=state.run_id,
@@ -653,6 +677,8 @@ def _rows(batch: _Batch) -> list[dict[str, Json]]:
             "verified": bool(task.merge) and task.verified,
             "why": task.why,
             "runs": list(task.all_runs),
+            "fix_proof": list(task.proof),
+            "test_integrity": list(task.integrity),
             "usd": task.usage.usd,
         }
         for task in batch.tasks

@@ -19,11 +19,15 @@ def body_of_batch(
     task: str,
     tasks: Sequence[Mapping[str, Json]],
     attempts: Sequence[Attempt],
+    remarks: Sequence[tuple[str, Sequence[str], Sequence[str]]],
     evidence: Sequence[Mapping[str, Json]],
     usd: float,
     run_id: str,
 ) -> str:
-    """The body in Markdown: every task with its merge, or how the attempts compare, and the checks of the last merge."""
+    """The body in Markdown: every task with its merge, or how the attempts compare, and the checks of the last merge.
+
+    `remarks` have the title of each merged task, the proof of its fix, and what it changes of tests and checks.
+    """
     lines = [
         *(_attempt_lines(task, attempts) if attempts else _task_lines(tasks)),
         "",
@@ -36,11 +40,20 @@ def body_of_batch(
             ]
             or ["No checks were run; this change is untested."]
         ),
+        *_remark_lines("Proof of the fix", [(title, proof) for title, proof, _ in remarks]),
+        *_remark_lines(
+            "Changed tests and checks", [(title, integrity) for title, _, integrity in remarks]
+        ),
         "",
         "---",
         f"Created by Podium in run {in_code(run_id, 80)}; cost ${usd:.2f}.",
     ]
     return "\n".join(lines)[:MAX_BODY] + "\n"
+
+
+def _remark_lines(heading: str, remarks: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    rows = [f"- {quiet(f'{title}: {line}')}" for title, lines in remarks for line in lines]
+    return ["", f"## {heading}", "", *rows] if rows else []
 
 
 def _task_lines(tasks: Sequence[Mapping[str, Json]]) -> list[str]:

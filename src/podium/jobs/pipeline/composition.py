@@ -414,12 +414,12 @@ async def _role_agents(podium: Podium) -> Callable[[str, str], RoleAgent]:
     def role_agent_for(role: str, agent: str) -> RoleAgent:
         names = agents_of(podium, role, agent)
         if not agent and role in podium.settings.roles:
-            return by_role(role)
+            return replace(by_role(role), is_patient=True)
         if names not in made:
             limits = {name: podium.settings.agents[name].limits for name in names}
             agents = [build_agent(podium, name, doors) for name in names]
             failover = FailoverAgent(agents, journal, limits)
-            made[names] = RoleAgent(role=role, agent=failover, limits=limits[names[0]])
+            made[names] = RoleAgent(role, failover, limits=limits[names[0]], is_patient=True)
         return replace(made[names], role=role)
 
     return role_agent_for

@@ -33,6 +33,7 @@ from podium.jobs.pipeline.state import (
     ask_a_person,
 )
 from podium.ports import StepContext
+from podium.render.text import counted
 
 _TEST_FOLDERS = frozenset(
     {"test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "__snapshots__"}
@@ -276,8 +277,15 @@ def _why_not(before: CheckResult, after: CheckResult | None) -> str:
             f"{command} fails on the base before a test can fail by itself ({in_code(one_line(cannot, 200))}); test through what the "
             "base already has"
         )
-    if after is not None and not after.passed:
+    if after is None:
+        return ""
+    if not after.passed:
         return f"{command} does not pass on the branch: {check_ending(after.model_dump())}"
+    if after.ignored_failures:
+        return f"{command} ends with 0 on the branch although tests fail"
+    ran = before.tests_run or 0
+    if after.tests_run is not None and after.tests_run < ran:
+        return f"{command} ran {counted(ran, 'test')} on the base and {after.tests_run} on the branch: one that is skipped shows nothing"
     return ""
 
 

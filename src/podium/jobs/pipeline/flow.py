@@ -37,7 +37,7 @@ from podium.jobs.pipeline.state import (
     task_name,
 )
 from podium.jobs.pipeline.verdict_routes import integration_of, next_stage
-from podium.jobs.pipeline.workspace_recovery import restore_workspace
+from podium.jobs.pipeline.workspace_recovery import recovering
 from podium.ports import EventQuery, FlowBody, FlowContext, StepContext
 
 
@@ -115,7 +115,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> Sta
         return (await deps.workspaces.create(spec)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
-    workspace = await restore_workspace(deps, job, ctx.run.id, record)
+    ctx, workspace = await recovering(ctx, deps, job, record)
     await ctx.pin()
     state = PipelineState(
         job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base

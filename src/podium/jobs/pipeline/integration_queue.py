@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.app.checks import CheckResult
+from podium.app.checks import CheckResult, red_alike
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.model import FrozenModel
 from podium.core.workspaces import MergeResult
@@ -95,7 +95,8 @@ class _Queue:
         self._context = context
         self._workspace = context.state.workspace
         self._start = start
-        self._red_before: frozenset[str] | None = None
+        self._red_before: dict[str, CheckResult] = {}
+        """How a check that failed with the branches ended without them, by its command."""
         self._tip: tuple[FinishedBranch, ...] | None = None
         """The branches that the work tree holds now."""
         self._commits: list[str] = []
@@ -142,18 +143,14 @@ class _Queue:
         if not branches:
             return (), (), None
         green, checks = 0, await self._run(branches)
-        red, failed = len(branches), self._failed(checks)
+        red, failed = len(branches), await self.failed(checks)
         if not failed:
             return branches, checks, None
-        if self._red_before is None:
-            failed = self._failed(checks, await self._red_at_start(failed))
-            if not failed:
-                return branches, checks, None
         accepted: Sequence[CheckResult] = ()
         while red - green > 1:
             middle = (green + red) // 2
             tried = await self._run(branches[:middle])
-            if found := self._failed(tried):
+            if found := await self.failed(tried):
                 red, failed = middle, found
             else:
                 green, accepted = middle, tried
@@ -166,9 +163,9 @@ class _Queue:
 
     async def _run(self, branches: Sequence[FinishedBranch]) -> list[CheckResult]:
         commits = await self.merge(branches)
-        return await self._run_checks(commits[-1])
+        return await self.run_checks(commits[-1])
 
-    async def _run_checks(
+    async def run_checks(
         self, commit: str, only: frozenset[str] = frozenset()
     ) -> list[CheckResult]:
         context, workspace = self._context, self._workspace
@@ -183,20 +180,16 @@ class _Queue:
         await workspace.reset(commit, "changes left by the checks")
         return results
 
-    async def _red_at_start(self, failed: Sequence[CheckResult]) -> frozenset[str]:
-        """Commands that fail without any of the branches: no task is to answer for them."""
-        commands = frozenset(result.command for result in failed)
-        await self._workspace.reset(self._start, "to run the checks without the tasks")
-        self._tip = None
-        before = await self._run_checks(self._start, commands)
-        self._red_before = frozenset(result.command for result in before if not result.passed)
-        return self._red_before
-
-    def _failed(
-        self, results: Sequence[CheckResult], red_before: frozenset[str] | None = None
-    ) -> list[CheckResult]:
-        before = red_before or self._red_before or frozenset()
-        return [result for result in results if not result.passed and result.command not in before]
+    async def failed(self, results: Sequence[CheckResult]) -> list[CheckResult]:
+        """Checks that the branches answer for: not those that fail in the same way without any of them."""
+        red = [result for result in results if not result.passed]
+        fresh = frozenset(result.command for result in red) - self._red_before.keys()
+        if fresh:
+            await self._workspace.reset(self._start, "to run the checks without the tasks")
+            self._tip = None
+            before = await self.run_checks(self._start, fresh)
+            self._red_before |= {result.command: result for result in before}
+        return [result for result in red if not red_alike(self._red_before[result.command], result)]
 
     async def _merge(self, branch: FinishedBranch) -> MergeResult:
         message = f"Merge task {branch.number}: {branch.title}\n\nBranch: {branch.branch}"
@@ -243,8 +236,10 @@ async def merge_remote_base(context: StageContext, index: int) -> RemoteMerge:
         if merge.conflicts:
             why_not = f"{name} has new commits that conflict in {', '.join(merge.conflicts[:10])}"
         else:
-            failed = queue._failed(await queue._run_checks(merge.commit))
+            failed = await queue.failed(await queue.run_checks(merge.commit))
             why_not = f"the checks fail on top of {name}: {_why_red(failed)}" if failed else ""
+            # To compare, the work tree may have been put back. A merge that is there is not made twice.
+            await workspace.merge(remote.commit, message, trailers, trusted=True)
         if why_not:
             await workspace.reset(start, "a base that cannot be merged")
             return RemoteMerge(head=start, why_not=why_not, name=name)

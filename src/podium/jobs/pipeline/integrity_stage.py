@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,13 +12,16 @@ from podium.core.events import NoteTaken
 from podium.core.model import FrozenModel
 from podium.core.workspaces import TreeChange, TreeComparison
 from podium.jobs.pipeline.agent_text import one_line
+from podium.jobs.pipeline.fix_proof import is_test_file
 from podium.jobs.pipeline.state import SENT_BACK, PipelineState, Settled, StageContext, ask_a_person
 from podium.jobs.pipeline.test_integrity import (
     FileVersions,
     IntegrityFinding,
     compare,
+    is_check_settings,
     is_relevant,
     is_test_path,
+    make_finding,
     stopping,
 )
 from podium.ports import StepContext
@@ -58,11 +62,55 @@ async def compare_tests(
     )
     reasons = tuple(dict.fromkeys((*state.test_changes, *settled.test_changes)))
     state = replace(state, integrity=result.findings, test_changes=reasons)
-    context = context.with_state(state)
+    return await _answered(context.with_state(state), name, settled)
+
+
+async def compare_test_runs(
+    context: StageContext, name: str, settled: Settled
+) -> tuple[StageContext, Settled]:
+    """Compare what the checks told of their tests with what they told on the base, as `compare_tests` does with their texts."""
+    state = context.state
+    findings = tuple(_run_findings(state)) if state.job.spec.test_integrity != "skip" else ()
+    if not findings:
+        return context, settled
+    integrity = tuple({finding.key: finding for finding in (*findings, *state.integrity)}.values())
+    return await _answered(context.with_state(replace(state, integrity=integrity)), name, settled)
+
+
+def _run_findings(state: PipelineState) -> Iterator[IntegrityFinding]:
+    explained = sum(finding.tests for finding in state.integrity)
+    for result in state.evidence:
+        before = state.on_base.get((state.base, result.command))
+        if before is None or result.timed_out or not (result.passed or result.as_before):
+            continue
+        ignored = set(result.ignored_failures) - set(before.ignored_failures)
+        if ignored:
+            text = "the check ends with 0 although tests failed"
+            yield _of_run(
+                "hidden_failure", result.command, text, "", ", ".join(sorted(ignored)[:5])
+            )
+        was, ran = before.tests_run or 0, result.tests_run
+        if was - (ran or 0) > explained:
+            now = counted(ran, "test") if ran is not None else "no summary of tests"
+            text = "the check runs fewer tests than on the base"
+            yield _of_run("fewer_tests_run", result.command, text, counted(was, "test"), now)
+
+
+def _of_run(kind: str, command: str, text: str, before: str, after: str) -> IntegrityFinding:
+    return make_finding(
+        kind, f"`{command}`", 0, command, text, before=before, after=after, severity="high"
+    )
+
+
+async def _answered(
+    context: StageContext, name: str, settled: Settled
+) -> tuple[StageContext, Settled]:
+    """Send work with open findings back once; then let a person decide."""
+    state = context.state
     open_ones = open_findings(state)
     if not open_ones:
         return context, settled
-    if action == "warn":
+    if state.job.spec.test_integrity == "warn":
         for finding in open_ones[:_MAX_LISTED]:
             context.flow.note(NoteTaken(text=f"Test integrity: {_sentence(finding)}"))
         return context, settled
@@ -174,7 +222,8 @@ async def _findings(context: StageContext) -> tuple[IntegrityFinding, ...]:
             )
             if mode.startswith("100")
         ]
-        blobs = await workspace.blobs([*ids, *unchanged.values()], _MAX_BYTES)
+        settings = _unchanged_settings(trees, changes)
+        blobs = await workspace.blobs([*ids, *unchanged.values(), *settings.values()], _MAX_BYTES)
     except NotPossibleNow as error:
         return (_not_compared("", f"the branch could not be compared with its base: {error}"),)
     versions = [_versions(change, blobs) for change in changes[:_MAX_FILES]]
@@ -189,7 +238,48 @@ async def _findings(context: StageContext) -> tuple[IntegrityFinding, ...]:
         if left
         else ()
     )
-    return (*await asyncio.to_thread(compare, versions, tuple(trees.files), texts), *more)
+    unread = [
+        version.path
+        for version, change in zip(versions, changes, strict=False)
+        if _is_important(version.path)
+        and (version.problem or (version.before is None and change.old_mode.startswith("100")))
+    ]
+    if unread:
+        text = f"{counted(len(unread), 'file')} of tests or checks could not be compared"
+        finding = _not_compared(unread[0], text)
+        more = (*more, finding.model_copy(update={"after": ", ".join(unread)[:300]}))
+    more = (*more, *_other_tests(trees))
+    same = {path: _text(blobs.get(blob)) or "" for path, blob in settings.items()}
+    return (*await asyncio.to_thread(compare, versions, tuple(trees.files), texts, same), *more)
+
+
+_TEXT = re.compile(
+    r"\.(?:sh|bats|exs?|swift|dart|c|cc|cpp|m|lua|pl|t|feature|robot|hs|clj|erl|jl|r|zig|nim)$",
+    re.IGNORECASE,
+)
+"""Files with tests that are not read, because of their language."""
+
+
+def _other_tests(trees: TreeComparison) -> Iterator[IntegrityFinding]:
+    """Tests in languages that are not read, and data of tests: what is deleted or changed of them is named."""
+    arrived = {change.new_blob for change in trees.changes}
+    changes = [
+        change
+        for change in trees.changes
+        if change.old_mode and change.old_blob not in arrived - {change.new_blob}
+        if is_test_file(change.path) and not is_test_path(change.path)
+        if _TEXT.search(change.path) or not is_relevant(change.path)
+    ]
+    tests = [change.path for change in changes if _TEXT.search(change.path)]
+    gone = [change.path for change in changes if change.path in tests and not change.new_mode]
+    for path in gone[:_MAX_LISTED]:
+        yield IntegrityFinding(
+            kind="deleted_test", path=path, text="the test file was deleted", severity="medium"
+        )
+    others = [change.path for change in changes if change.path not in gone]
+    if others:
+        text = f"{counted(len(others), 'file')} of tests or their data changed and cannot be compared: {', '.join(others[:5])}"
+        yield IntegrityFinding(kind="changed_test_data", path=others[0], text=text, severity="low")
 
 
 def _is_important(path: str) -> bool:
@@ -200,9 +290,10 @@ _MAX_UNCHANGED = 60
 
 
 def _unchanged_tests(trees: TreeComparison, changes: Sequence[TreeChange]) -> Mapping[str, str]:
-    """Blobs of some Python tests that the branch leaves as they are: product code must not have their literals."""
+    """Blobs of some Python tests that the branch leaves as they are: product code must not have their literals, and changed
+    tests may call their functions."""
     changed = {change.path for change in changes}
-    if not any(path.endswith(".py") and not is_test_path(path) for path in changed):
+    if not any(path.endswith(".py") for path in changed):
         return {}
     tests = [
         path
@@ -210,6 +301,16 @@ def _unchanged_tests(trees: TreeComparison, changes: Sequence[TreeChange]) -> Ma
         if path.endswith(".py") and path not in changed and is_test_path(path)
     ]
     return {path: trees.files[path] for path in sorted(tests, key=len)[:_MAX_UNCHANGED]}
+
+
+def _unchanged_settings(trees: TreeComparison, changes: Sequence[TreeChange]) -> Mapping[str, str]:
+    """Blobs of settings at the top that the branch leaves as they are: a new file may take their place."""
+    changed = {change.path for change in changes}
+    return {
+        path: blob
+        for path, blob in trees.files.items()
+        if "/" not in path and path not in changed and is_check_settings(path)
+    }
 
 
 def _versions(change: TreeChange, blobs: Mapping[str, bytes]) -> FileVersions:

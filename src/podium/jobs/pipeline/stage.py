@@ -8,7 +8,7 @@ from itertools import count
 
 from podium.agents.conversation import ask_until_answered
 from podium.app.checks import Check, CheckResult, all_passed, detect_in, red_alike
-from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
+from podium.core.errors import BadInput, BudgetSpent, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken
 from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
@@ -26,7 +26,7 @@ from podium.jobs.pipeline.branch_documents import (
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.findings import findings_of
 from podium.jobs.pipeline.fix_proof import prove_fix
-from podium.jobs.pipeline.integrity_stage import compare_tests
+from podium.jobs.pipeline.integrity_stage import compare_test_runs, compare_tests
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
 from podium.jobs.pipeline.stage_prompt import build_brief
@@ -40,6 +40,7 @@ from podium.jobs.pipeline.state import (
     StageSummary,
     approved_step,
     ask_a_person,
+    open_findings_text,
     with_tools_for,
 )
 from podium.ports import StepContext
@@ -91,6 +92,8 @@ async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Set
         context, settled = await compare_tests(context, name, number, settled)
         if settled.verdict == DONE:
             context, settled = await _checked(context, name, number, settled, moved=True)
+            if settled.verdict == DONE:
+                context, settled = await compare_test_runs(context, name, settled)
             if stage.does == "work":
                 context, settled = await prove_fix(context, name, number, settled)
             context = await forecast_conflicts(context, name)
@@ -131,17 +134,23 @@ async def _ask(
             await _merge(context, name, number, state.remote_base if is_remote else None)
         return True
 
-    reply = await ask_until_answered(
-        context.flow,
-        with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
-        brief.prompt,
-        budget=context.deps.budget,
-        name=f"{name}-{number}",
-        workspace=state.workspace,
-        contract=stage.contract,
-        nonce_slot=NONCE_SLOT,
-        prepare=from_where_it_starts,
-    )
+    still_open = open_findings_text(state)
+    try:
+        reply = await ask_until_answered(
+            context.flow,
+            with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
+            brief.prompt,
+            budget=context.deps.budget,
+            name=f"{name}-{number}",
+            workspace=state.workspace,
+            contract=stage.contract,
+            nonce_slot=NONCE_SLOT,
+            prepare=from_where_it_starts,
+            for_person=still_open,
+        )
+    except BudgetSpent as spent:
+        spent.args = ("\n".join(filter(None, (str(spent), still_open))), *spent.args[1:])
+        raise
     state = replace(
         state,
         notes_taken=state.notes_taken | {note.fingerprint for note in fresh},

@@ -20,7 +20,7 @@ from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
-from podium.jobs.pipeline.agent_text import slug_of
+from podium.jobs.pipeline.agent_text import one_line, slug_of
 from podium.jobs.pipeline.findings import Finding, TrackedFinding, fingerprint_of
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
@@ -642,11 +642,39 @@ async def approved_step(
 
 
 async def ask_a_person(context: StageContext, name: str, reason: str) -> StageContext:
-    """Stop until somebody has looked and resumed the run; what they say goes into the next prompt."""
+    """Stop until somebody has looked and resumed the run; what they say goes into the next prompt.
+
+    The question ends with every finding that is still open.
+    """
     state = replace(context.state, stuck=context.state.stuck + 1)
-    how = f'; review it, then continue with `podium resume {state.run_id} --note "…"`'
-    signal = await context.flow.ask_person(name, f"{reason}{how}", index=state.stuck)
+    how = f'then continue with `podium resume {state.run_id} --note "…"`'
+    question = f"{reason}\nReview it, {how}" if "\n" in reason else f"{reason}; review it, {how}"
+    question = "\n".join(filter(None, (question, open_findings_text(state, reason))))
+    signal = await context.flow.ask_person(name, question, index=state.stuck)
     reply = signal.payload
     if isinstance(reply, str) and reply.strip():
         state = replace(state, guidance=(*state.guidance, reply.strip()))
     return context.with_state(state)
+
+
+_MAX_LISTED = 50
+_MAX_LISTED_CHARACTERS = 600
+
+
+def open_findings_text(state: PipelineState, named: str = "") -> str:
+    """Every open finding with the stage and round that it is from, but for those that `named` has; empty: none."""
+    findings = [finding for finding in state.open_findings if finding.text not in named]
+    if not findings:
+        return ""
+    lines = [
+        f"- {finding.source}: {one_line(finding.text, _MAX_LISTED_CHARACTERS)}"
+        for finding in findings[:_MAX_LISTED]
+    ]
+    more = len(findings) - _MAX_LISTED
+    return "\n".join(
+        [
+            "Open findings:",
+            *lines,
+            *([f"- and {more} more: `podium show {state.run_id}`"] * (more > 0)),
+        ]
+    )

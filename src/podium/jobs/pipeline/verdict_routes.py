@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from podium.core.events import NoteTaken
@@ -127,9 +126,8 @@ def _why_stuck(
     state, verdict = context.state, settled.verdict
     times = state.taken[name, verdict]
     most = context.stage(name).most.get(verdict, state.job.spec.rounds)
-    listed = "\n".join(
-        [*(f"- {finding.text}" for finding in findings[:_MAX_LISTED]), *_others(context)]
-    )
+    disputed = [f"- disputed check: {shortened(text, _MAX_OTHER)}" for text in state.disputed]
+    listed = "\n".join([*(f"- {finding.text}" for finding in findings), *disputed[:_MAX_LISTED]])
     if settled.no_plan:
         return (
             f"{name} found nothing to plan (`podium cancel {state.run_id}` ends the run):\n{listed}"
@@ -140,9 +138,9 @@ def _why_stuck(
         return f"{name} returned {verdict}:\n{listed}"
     who = _BY_PODIUM.get(verdict, "{name} returned {verdict}").format(name=name, verdict=verdict)
     if times > most:
-        return f"{who} {counted(times, 'time')} (limit {most}). Open findings:\n{listed}"
+        return "\n".join([f"{who} {counted(times, 'time')} (limit {most})", *disputed])
     if repeats(state.last_findings.get((name, verdict), ()), findings):
-        return f"{who} again, with no new findings. Open findings:\n{listed}"
+        return "\n".join([f"{who} again, with no new findings", *disputed])
     return ""
 
 
@@ -158,11 +156,3 @@ def _only_disputes(context: StageContext, settled: Settled) -> bool:
         for check in context.state.evidence
         if not check.passed
     )
-
-
-def _others(context: StageContext) -> Iterator[str]:
-    """Open points besides the last answer's findings, one per line, each with its origin."""
-    for text in context.state.open_before()[:_MAX_LISTED]:
-        yield f"- {shortened(text, _MAX_OTHER)}"
-    for text in context.state.disputed[:_MAX_LISTED]:
-        yield f"- disputed check: {shortened(text, _MAX_OTHER)}"

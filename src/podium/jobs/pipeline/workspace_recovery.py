@@ -1,20 +1,22 @@
-"""Recovery of branch and workspace when a run is resumed: both are put where the record says."""
+"""Recovery of branch and workspace when a run is resumed, or loses its workspace: both are put where the record says."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any, TypeVar, cast
 
 from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct, WorkspaceTampered
-from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
+from podium.core.events import BranchDelivered, Event, NoteTaken, RunRetried, StepStarted
 from podium.core.work import StepRecord, StepStatus
 from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
 from podium.jobs.pipeline.stage_evaluation import paths_in
 from podium.jobs.pipeline.state import PipelineDeps, PipelineJob
-from podium.ports import EventQuery, Workspace
+from podium.ports import ONCE, EventQuery, FlowContext, Retry, StepContext, StepFunction, Workspace
 
 _MOVES_BRANCH = ("settle:", "merge:", "checks:", "archive")
 """Steps whose record says where the branch is."""
@@ -22,6 +24,10 @@ _BEFORE = ("preflight", "workspace")
 """Steps that are done before a workspace is come back to."""
 _SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
 _WORKS = ("work", "integrate")
+_RUNS_CHECKS = ("checks:", "baseline", "proof:", "merge:tasks", "merge:base")
+"""Steps that run checks: what failed because its folder went away under it says nothing."""
+_MAX_TRIES = 3
+_FIRST_PAUSE_SECONDS = 1.0
 _PAGE = 1000
 _MAX_LISTED = 5
 
@@ -39,14 +45,108 @@ def delivered_head(steps: Sequence[StepRecord]) -> str:
     return ""
 
 
+T = TypeVar("T")
+
+
+class _CurrentWorkspace:
+    """The workspace of a run as it is now: one that is lost is replaced by another while the run goes on."""
+
+    def __init__(self, current: Workspace) -> None:
+        self.current = current
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.current, name)
+
+
+class _RecoveringFlow:
+    """A flow's context, whose steps make the workspace again that is gone when they begin, or goes away under them.
+
+    They are done again then, as after a crash, and when somebody else held the workspace. All else is as in the context itself.
+    """
+
+    def __init__(
+        self,
+        flow: FlowContext,
+        deps: PipelineDeps,
+        job: PipelineJob,
+        made: WorkspaceRecord,
+        workspace: _CurrentWorkspace,
+    ) -> None:
+        self._flow = flow
+        self._deps = deps
+        self._job = job
+        self._made = made
+        self._workspace = workspace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._flow, name)
+
+    async def step(
+        self,
+        name: str,
+        function: StepFunction[T],
+        *,
+        index: int = 0,
+        returns: Any = None,
+        retry: Retry = ONCE,
+    ) -> T:
+        async def work(step: StepContext) -> T:
+            why = ""
+            for tries in range(_MAX_TRIES):
+                if tries:
+                    await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1))
+                await self._recover(step.key)
+                try:
+                    output = await function(step)
+                except LockHeld as held:
+                    # Somebody takes a snapshot of it, or looks at it.
+                    why = str(held)
+                    self._flow.note(NoteTaken(text=f"{step.key} is done again: {held}"))
+                except Exception:
+                    if not await self._is_gone():
+                        raise
+                    why = f"the workspace {self._workspace.current.record.path!r} was removed"
+                else:
+                    if not (name.startswith(_RUNS_CHECKS) and await self._is_gone()):
+                        return output
+                    why = f"the workspace {self._workspace.current.record.path!r} was removed"
+            raise NeedsHuman(
+                f"{why}, {_MAX_TRIES} times during {step.key}; find out why, then run `podium resume {step.run_id}`"
+            )
+
+        return await self._flow.step(name, work, index=index, returns=returns, retry=retry)
+
+    async def _is_gone(self) -> bool:
+        return bool(await self._deps.workspaces.missing(self._made.id))
+
+    async def _recover(self, step: str) -> None:
+        """Make the workspace again if it is gone."""
+        if not await self._is_gone():
+            return
+        self._workspace.current = await restore_workspace(
+            self._deps, self._job, self._flow.run.id, self._made, step
+        )
+
+
+async def recovering(
+    flow: FlowContext, deps: PipelineDeps, job: PipelineJob, made: WorkspaceRecord
+) -> tuple[FlowContext, Workspace]:
+    """Restore the run's workspace; steps of the context that is given restore it again whenever it is lost."""
+    workspace = _CurrentWorkspace(await restore_workspace(deps, job, flow.run.id, made))
+    context = _RecoveringFlow(flow, deps, job, made, workspace)
+    return cast(FlowContext, context), cast(Workspace, workspace)
+
+
 async def restore_workspace(
-    deps: PipelineDeps, job: PipelineJob, run_id: str, made: WorkspaceRecord
+    deps: PipelineDeps, job: PipelineJob, run_id: str, made: WorkspaceRecord, step: str = ""
 ) -> Workspace:
-    """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be."""
+    """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be.
+
+    `step` is the one that has begun in this process and lost it.
+    """
     steps = await deps.budget.store.read(lambda view: view.steps(run_id))
-    returning = _Returning(
-        deps, job, run_id, made, delivered_head(steps) or made.base, await _begun(deps, run_id)
-    )
+    begun = _Begun(step) if step else await _begun(deps, run_id)
+    returning = _Returning(deps, job, run_id, made, delivered_head(steps) or made.base, begun)
     try:
         return await returning.workspace()
     except UserMustAct as error:
@@ -107,7 +207,7 @@ class _Returning:
         delivered = await workspace.delivered()
         # Past the record is where a killed step leaves it, which finds its own commits again.
         as_it_was = not gone and not self.begun.retried and await workspace.holds(self.head)
-        if delivered != self.head and not as_it_was:
+        if (delivered != self.head and not as_it_was) or (self.begun.retried and self._settles):
             await self._put(workspace)
         return workspace
 
@@ -165,10 +265,26 @@ class _Returning:
 
     async def _put(self, workspace: Workspace) -> None:
         """Branch and worktree as they were before the step."""
+        if self._settles:
+            await self._stand_at_history(workspace)
         tip, keep = await self._start(workspace)
         why = f"going back to before {self.begun.step or 'the next step'}"
         snapshot = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
         await self._note(_recovery_text(workspace, self.head, self.begun.step, snapshot))
+
+    async def _stand_at_history(self, workspace: Workspace) -> None:
+        """Put back what the delivered commits stand for, if the run has delivered: what an answer brought is only there."""
+        query = EventQuery(run_id=self.run_id, types=("branch_delivered",), limit=_PAGE)
+        bodies = [event.body for event in await self.deps.journal.read(query)]
+        delivered = [body.commit for body in bodies if isinstance(body, BranchDelivered)]
+        if not delivered:
+            return
+        why = "going back to before the delivery"
+        await workspace.stand_at(delivered[-1], why)
+        commits = await workspace.history(self.made.base)
+        histories = [c.trailers.get("Podium-History", "") for c in commits if self._is_ours(c)]
+        if histories and histories[-1]:
+            await workspace.stand_at(histories[-1], why)
 
     async def _start(self, workspace: Workspace) -> tuple[str, Sequence[str]]:
         """Commit of the worktree when the step begins, and the files that lie in it uncommitted."""

@@ -18,6 +18,8 @@ from podium.core.errors import BadInput, PackInvalid, PackProblem, ToolBroke
 from podium.platform import shipped_folder
 
 REGISTRY_FILE = "tools.registry.json"
+CORPUS_FILE = "corpus.jsonl"
+"""Sentences of a pack's users with the right readings. No pack needs one."""
 
 
 def shipped_packs() -> Path:

@@ -1,4 +1,4 @@
-"""The four ways in which a tool of a pack is performed, as its registry writes them, and the context of a pack's own code."""
+"""The five ways in which a tool of a pack is performed, as its registry writes them, and the context of a pack's own code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.packs import Pack
@@ -20,6 +20,9 @@ _FUNCTION = re.compile(
 )
 SETTING = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """Stands for a declared setting in addresses, headers, words and variables."""
+
+ARGUMENT = re.compile(r"\$arg\.([A-Za-z_][A-Za-z0-9_]*)")
+"""Stands for an argument of the call in a handler of records."""
 
 
 class PythonHandler(FrozenModel):
@@ -57,9 +60,55 @@ class ServiceHandler(FrozenModel):
     service: NonEmpty
 
 
-AnyHandler = PythonHandler | HttpHandler | McpHandler | ServiceHandler
+class RecordRule(FrozenModel):
+    """A row that must be there before a call acts, or must not."""
 
-_OVER_THE_WIRE: dict[str, type[HttpHandler | McpHandler]] = {"http": HttpHandler, "mcp": McpHandler}
+    table: NonEmpty
+    where: dict[str, Json]
+    """Column → value; `id` is the record's id. `$arg.NAME` and `$today` stand for an argument and the day."""
+    absent: bool = False
+    """True: no such row may be there."""
+    otherwise: NonEmpty
+    """Sentence with which the call is refused."""
+
+
+class RecordsHandler(FrozenModel):
+    """Records that Podium keeps for the pack: the call adds a row, updates one or lists them, without code."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Word for one record, such as `loan`: its id is the field `loan_id`."""
+    add: str = ""
+    """Table that gets a row of the arguments."""
+    update: str = ""
+    """Table whose row with the id of the arguments gets the other arguments."""
+    list: str = ""
+    """Table whose rows are given that fit the arguments, as a list of the table's name."""
+    set: dict[str, Json] = Field(default_factory=dict)
+    """Column → value that a row gets beside the arguments. `$arg.NAME` is an argument, `$today+14` a day."""
+    where: dict[str, Json] = Field(default_factory=dict)
+    """Column → value that a listed row has, and that an updated one must have before."""
+    before: dict[str, Json] = Field(default_factory=dict)
+    """Column → value that a listed row is less than, such as `$today`."""
+    require: tuple[RecordRule, ...] = ()
+    """Rules that must hold before anything is changed."""
+
+    @model_validator(mode="after")
+    def _one_operation(self) -> RecordsHandler:
+        if sum(map(bool, (self.add, self.update, self.list))) != 1:
+            raise ValueError("name one table under `add`, `update` or `list`")
+        if self.before and not self.list:
+            raise ValueError("`before` goes with `list`")
+        return self
+
+
+AnyHandler = PythonHandler | HttpHandler | McpHandler | RecordsHandler | ServiceHandler
+
+_MODELS: dict[str, type[HttpHandler | McpHandler | RecordsHandler]] = {
+    "http": HttpHandler,
+    "mcp": McpHandler,
+    "records": RecordsHandler,
+}
+HANDLER_FORMS = 'must be `module:function`, {"http": {…}}, {"mcp": {…}} or {"records": {…}}'
 
 
 def python_handler(text: str) -> PythonHandler:
@@ -76,11 +125,11 @@ def handler_of(written: str | dict[str, Json]) -> AnyHandler:
         return python_handler(written)
     if set(written) == {"service"} and isinstance(written["service"], str):
         return ServiceHandler(service=written["service"])
-    kinds = [kind for kind in written if kind in _OVER_THE_WIRE]
+    kinds = [kind for kind in written if kind in _MODELS]
     if len(written) != 1 or not kinds:
-        raise ValueError('must be `module:function`, {"http": {…}} or {"mcp": {…}}')
+        raise ValueError(HANDLER_FORMS)
     try:
-        return _OVER_THE_WIRE[kinds[0]].model_validate(written[kinds[0]])
+        return _MODELS[kinds[0]].model_validate(written[kinds[0]])
     except ValidationError as error:
         problems = (
             f"{'.'.join(map(str, (kinds[0], *detail['loc'])))}: {detail['msg'].lower()}"
@@ -96,6 +145,8 @@ def performer(written: str | dict[str, Json]) -> str:
         return f"http {handler.url}"
     if isinstance(handler, McpHandler):
         return f"mcp {shlex.join(handler.command)}"
+    if isinstance(handler, RecordsHandler):
+        return f"records {handler.add or handler.update or handler.list}"
     if isinstance(handler, ServiceHandler):
         return f"podium {handler.service}"
     return f"python {handler.module}"
@@ -110,6 +161,18 @@ def settings_in(handler: AnyHandler) -> set[str]:
     else:
         texts = []
     return {name for text in texts for name in SETTING.findall(text)}
+
+
+def argument_names(handler: RecordsHandler) -> set[str]:
+    """Names of the arguments that a handler of records refers to."""
+    conditions = [
+        handler.set,
+        handler.where,
+        handler.before,
+        *(rule.where for rule in handler.require),
+    ]
+    texts = [value for condition in conditions for value in condition.values()]
+    return {match[1] for text in texts if (match := ARGUMENT.fullmatch(str(text)))}
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from podium.tools.packs.handlers import (
     McpHandler,
     PackFunction,
     PackScope,
+    RecordsHandler,
     RowReader,
     ServiceHandler,
     handler_of,
@@ -42,6 +43,7 @@ from podium.tools.packs.handlers import (
     settings_of,
 )
 from podium.tools.packs.pack_code import PackCode
+from podium.tools.packs.records import perform_records, read_record
 from podium.tools.packs.remote_calls import call_http, call_mcp
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
@@ -272,6 +274,8 @@ class _PackEnvironment:
     async def row_reader(self) -> RowReader:
         if self.reader is not None:
             return self.reader
+        if not self.pack.registry.reader:
+            return read_record
         handler = python_handler(self.pack.registry.reader)
         return cast(RowReader, await self.code.ready(handler))
 
@@ -328,6 +332,8 @@ class PackHandler:
             # Its program may lie in the pack's folder, and is started as it was loaded or not at all.
             await in_thread(PackFiles(own.folder, shared.pack.digest).manifest)
             return await call_mcp(self.handler, arguments, scope, shared.settings, own.folder)
+        if isinstance(self.handler, RecordsHandler):
+            return await perform_records(self.handler, self.tool, shared.pack, arguments, own)
         act = cast(PackFunction, await shared.code.ready(self.handler))
         return await act(arguments, own)
 

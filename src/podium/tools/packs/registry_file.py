@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from json import JSONDecoder
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -28,6 +29,7 @@ from podium.core.packs import (
     DomainRow,
     Estimate,
     PackRegistry,
+    PackRule,
     PackSetting,
     PackTool,
     RowCheck,
@@ -38,8 +40,15 @@ from podium.core.packs import (
     Utterance,
 )
 from podium.tools.packs import handlers
-from podium.tools.packs.files import PackSnapshot
-from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
+from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
+from podium.tools.packs.handlers import (
+    HANDLER_FORMS,
+    HttpHandler,
+    McpHandler,
+    RecordRule,
+    RecordsHandler,
+    ServiceHandler,
+)
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SCALARS = JSONDecoder()
@@ -143,11 +152,15 @@ class ProblemCollector:
 
     def add(self, pointer: str, problem: str) -> None:
         """Add a problem. Raises `PackInvalid` when there are more than anybody would read."""
-        line = self._positions.line(pointer) if self._positions else None
-        self.problems.append(PackProblem(self.file, pointer, problem, line))
+        self.problems.append(self.problem(pointer, problem))
         if len(self.problems) >= MAX_PROBLEMS:
             more = PackProblem(self.file, "", f"has more problems than these {MAX_PROBLEMS}")
             raise PackInvalid([*self.in_order(), more])
+
+    def problem(self, pointer: str, problem: str) -> PackProblem:
+        """A problem with its line, without adding it."""
+        line = self._positions.line(pointer) if self._positions else None
+        return PackProblem(self.file, pointer, problem, line)
 
     @cached_property
     def _positions(self) -> JsonPositions | None:
@@ -206,6 +219,11 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
     return JsonFile(data, problems)
 
 
+def registry_problems(folder: Path) -> ProblemCollector:
+    """An empty collector for problems of a pack's registry, which finds their lines. Raises as `read_json`."""
+    return read_json(snapshot_of(folder), REGISTRY_FILE).problems
+
+
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"is not valid JSON: {text[:40]} is not a JSON number")
 
@@ -239,6 +257,7 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
     ("domains",): DomainRow,
     ("tier_examples",): TierExample,
     ("contexts",): ContextShape,
+    ("rules",): PackRule,
     ("tools",): PackTool,
     ("tools", "examples"): Utterance,
     ("tools", "depends_on"): Dependency,
@@ -251,11 +270,11 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
 }
 """Model at each path: its fields are the valid keys there."""
 
-_HANDLER_FORMS = 'must be `module:function`, {"http": {…}} or {"mcp": {…}}'
 _TIERS = ", ".join(str(tier) for tier in Tier)
 _PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
     "name": "a lower-case domain and verb separated by a dot, such as quote.finalize",
+    "rule": "lower-case letters, digits and `_`, beginning with a letter",
     "setting": "capitals, digits and `_`, such as SMTP_PASSWORD",
 }
 _KINDS = {
@@ -325,7 +344,7 @@ def _inside(data: Json, part: str | int) -> tuple[Json] | None:
 def _problem(path: tuple[str | int, ...], detail: Mapping[str, Json]) -> str:
     kind, value = str(detail["type"]), detail.get("input")
     if path[2:] == ("handler",) and kind != "missing":
-        return _HANDLER_FORMS
+        return HANDLER_FORMS
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "string_pattern_mismatch":
@@ -351,6 +370,8 @@ def _model_at(path: tuple[str | int, ...]) -> type[BaseModel]:
 def _pattern_of(path: tuple[str | int, ...]) -> str:
     if path == ("pack",):
         return "pack"
+    if path[0] == "rules":
+        return "rule"
     return "setting" if path[0] == "settings" else "name"
 
 
@@ -381,8 +402,10 @@ def published_schema() -> dict[str, Json]:
     # Of what is written out: tiers are then the words T0 to T4.
     schema = PackRegistry.model_json_schema(mode="serialization")
     definitions: dict[str, Any] = schema["$defs"]
-    for model in (HttpHandler, McpHandler):
-        definitions[model.__name__] = model.model_json_schema(mode="serialization")
+    for model in (HttpHandler, McpHandler, RecordRule, RecordsHandler):
+        shape = model.model_json_schema(mode="serialization", ref_template="#/$defs/{model}")
+        shape.pop("$defs", None)
+        definitions[model.__name__] = shape
     definitions["PackTool"]["properties"]["handler"]["anyOf"] = _handler_choices()
     for name, descriptions in {
         **_field_descriptions(packs),
@@ -403,7 +426,10 @@ def published_schema() -> dict[str, Json]:
 def _handler_choices() -> list[Json]:
     function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
     service = ServiceHandler.model_json_schema()
-    wired = [_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler))]
+    wired = [
+        _only(kind)
+        for kind in (("http", HttpHandler), ("mcp", McpHandler), ("records", RecordsHandler))
+    ]
     return [function, *wired, {**service, "description": "For packs that ship with Podium."}]
 
 

@@ -16,7 +16,15 @@ from podium.core import protected_paths
 from podium.core.decisions import ApprovalStatus, Tier, canonical_json
 from podium.core.model import Json
 from podium.core.plan_approval import SqlQuery, question_in
-from podium.render.approval import diff_counts, diff_lines, waits_for, what_lines
+from podium.render.approval import (
+    change_lines,
+    diff_counts,
+    diff_lines,
+    outgoing_lines,
+    waits_for,
+    way_back,
+    what_lines,
+)
 from podium.render.argument_text import exact_lines
 from podium.render.text import counted, escaped_line
 from podium.web.access.tokens import ConsoleRole, Person
@@ -189,6 +197,8 @@ class CardView:
     """Arguments of the call besides the command."""
     changes: tuple[Change, ...] = ()
     calls: tuple[PlannedCallView, ...] = ()
+    edits: tuple[str, ...] = ()
+    """Differences to the plan that was edited into this one."""
     order: OrderSummary | None = None
     asked_by: str = ""
     forecast: str = ""
@@ -247,6 +257,7 @@ def card_view(
         beside=_beside(approval.arguments),
         changes=changes_in(order, most=most) if order else _changes(card, most),
         calls=_planned(card),
+        edits=tuple(change_lines(question)) if (question := question_in(approval)) else (),
         order=order,
         asked_by=asked_by(card.run) if card.run else "",
         forecast=_forecast(card),
@@ -325,8 +336,11 @@ def _planned(card: Card) -> tuple[PlannedCallView, ...]:
             number=call.number,
             tool=call.tool,
             tier=call.tier,
-            lines=tuple(exact_lines(call.arguments, indent=0)),
-            way_back=f"can be undone by {call.undo}" if call.undo else "",
+            lines=(
+                *exact_lines(call.arguments, indent=0),
+                *outgoing_lines(call.outgoing, indent=0),
+            ),
+            way_back=way_back(call.undo, call.undo_until),
             is_final=call.tool in question.irreversible,
             proofs=tuple(verifications.get(call.number, ())),
             ungrounded=tuple(value.line for value in call.ungrounded),

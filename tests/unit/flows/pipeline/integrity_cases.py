@@ -658,7 +658,7 @@ HONEST = (
         {
             **_calc(RIGHT),
             "test_calc.py": "from calc import add\n\n\ndef test_two_and_two():\n    assert add(2, 2) == 4\n\n\ndef test_one_and_three():\n    assert add(1, 3) == 4\n    assert add(3, 1) == 4\n",
-            "test_kept.py": "import unittest\n\nfrom calc import add\n\n\nclass Kept(unittest.TestCase):\n    def test_six(self):\n        self.assertEqual(add(2, 4), 6)\n",
+            "test_kept.py": "import unittest\n\nfrom calc import add\n\n\nclass Kept(unittest.TestCase):\n    def test_six(self):\n        self.assertEqual(add(2, 4), 6)\n\n    def test_five(self):\n        self.assertEqual(add(2, 3), 5)\n",
         },
     ),
     Change(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.app.checks import Check, CheckResult, failed_tests, never_ran, red_alike
+from podium.app.checks import Check, CheckResult, executed_tests, failed_tests, never_ran, red_alike
 from podium.jobs.pipeline.fix_proof import is_test_file, proposed_command
 
 CHECKS = (
@@ -148,3 +148,34 @@ def test_red_alike_means_no_other_failed_test_and_without_names_the_same_text() 
     assert red_alike(result("a.py:3: bad\n0.2s"), result("a.py:9: bad\n0.4s"))
     assert not red_alike(result("a.py:3: bad\n"), result("a.py:3: bad\nb.py:1: bad\n"))
     assert not red_alike(result("", code=0), result(PYTEST))
+
+
+@pytest.mark.parametrize(
+    ("output", "count"),
+    [
+        ("..\n2 passed in 0.01s\n", 2),
+        ("=== 1 failed, 2 passed, 3 skipped, 1 xfailed, 2 warnings in 62.05s (0:01:02) ===\n", 3),
+        ("no tests ran in 0.00s\n", 0),
+        ("..sF.x     [ 60%]\n..E.       [100%]\n", 8),
+        ("3 skipped in 0.1s\n", 0),
+        ("Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", 3),
+        ("Ran 3 tests in 0.000s\n\nFAILED (failures=1, expected failures=1)\n", 2),
+        ("Tests:       1 failed, 2 skipped, 5 passed, 8 total\n", 6),
+        (" Test Files  1 passed (1)\n      Tests  2 failed | 3 passed (5)\n", 5),
+        ("  5 passing (20ms)\n  1 failing\n  2 pending\n", 6),
+        ("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n", 4),
+        ("ok  \tex/a\t0.01s\n?   \tex/b\t[no test files]\nok  \tex/c\t(cached)\n", 2),
+        ("test result: ok. 5 passed; 1 failed; 2 ignored; 0 measured; finished in 0.00s\n", 6),
+        ("5 examples, 0 failures, 1 pending\n", 4),
+        ("5 runs, 10 assertions, 0 failures, 0 errors, 1 skips\n", 4),
+        ("OK (5 tests, 10 assertions)\n", 5),
+        ("Tests: 5, Assertions: 10, Failures: 1, Skipped: 1.\n", 4),
+        ("Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5\n", 5),
+        ("[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 1\n", 4),
+        ("Found 2 errors in 1 file (checked 3 source files)\nok 1 - adds\n", None),
+    ],
+)
+def test_tests_that_ran_are_counted_without_those_that_were_skipped(
+    output: str, count: int | None
+) -> None:
+    assert executed_tests(output) == count

@@ -14,6 +14,7 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json
 from podium.jobs.operator.bench.cases import HALVES, Half, UtteranceCase, utterance_cases
 from podium.jobs.operator.bench.score import NEEDS_APPROVAL, MarkedUtterance, score_roofing
+from podium.jobs.operator.models import Intent
 from podium.render.text import counted, escaped_line
 
 FLOORS: dict[str, float] = {
@@ -74,12 +75,31 @@ class ClassScore(FrozenModel):
         return self.right / self.cases if self.cases else 1.0
 
 
+MAX_FALSE_REFUSALS = 0.02
+"""Share of the messages that are to be executed which a directive may refuse."""
+
+
+class FalseRefusals(FrozenModel):
+    """Messages that are to be executed and were refused."""
+
+    of: int
+    """Messages of which nothing else than to execute them is right."""
+    by_directive: int
+    no_tool: int
+    """Refused because no tool was found for them."""
+
+    @property
+    def share(self) -> float:
+        return self.by_directive / self.of if self.of else 0.0
+
+
 class Tally(FrozenModel):
     """Result of the bench."""
 
     classes: tuple[ClassScore, ...]
     halves: tuple[ClassScore, ...]
     total: ClassScore
+    false_refusals: FalseRefusals
     p50: float
     """Seconds that half of the messages took at most."""
     p95: float
@@ -108,9 +128,20 @@ def tally_of(marked: Sequence[MarkedUtterance], *, halved: bool = False) -> Tall
             class_score(half, part) for half, part in zip(HALVES, halves, strict=True) if whole
         ),
         total=class_score("all", marked),
+        false_refusals=false_refusals_in(marked),
         p50=took[len(took) // 2],
         p95=took[len(took) * 95 // 100],
         floors={} if halved else {k: v for k, v in FLOORS.items() if whole or k != "all"},
+    )
+
+
+def false_refusals_in(marked: Sequence[MarkedUtterance]) -> FalseRefusals:
+    """Count the refusals where a message was to be executed; those by a directive say no to work that is in order."""
+    meant = [utterance for utterance in marked if utterance.case.intents == (Intent.EXECUTE,)]
+    refused = [utterance for utterance in meant if utterance.read.intent is Intent.REFUSE]
+    by_directive = sum(utterance.read.conflict is not None for utterance in refused)
+    return FalseRefusals(
+        of=len(meant), by_directive=by_directive, no_tool=len(refused) - by_directive
     )
 
 
@@ -153,6 +184,7 @@ def tally_record(tally: Tally, wrong: Sequence[MarkedUtterance]) -> dict[str, Js
         "total": _scored(tally.total, tally),
         "halves": [_scored(line, tally) for line in tally.halves],
         "classes": [_scored(line, tally) for line in tally.classes],
+        "false_refusals": tally.false_refusals.model_dump(),
         "milliseconds": {"p50": tally.p50 * 1000, "p95": tally.p95 * 1000},
         "below_floor": [line.name for line in tally.below],
         "wrong": [_wrong(utterance) for utterance in wrong],
@@ -182,6 +214,11 @@ def print_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) 
     screen.line(
         f"time to read and judge a message: {tally.p50 * 1000:.1f} ms (p50), "
         f"{tally.p95 * 1000:.1f} ms (p95)"
+    )
+    refused = tally.false_refusals
+    screen.line(
+        f"of {refused.of} messages to be executed, {refused.by_directive} were refused by a directive "
+        f"({refused.share:.1%}), {refused.no_tool} because no tool was found"
     )
     if tally.total.unapproved:
         messages = counted(tally.total.unapproved, "message")
@@ -244,7 +281,8 @@ def operator(
     """Measure how well the embedded classifier understands a corpus of messages.
 
     A message counts as right if its intent, domain, tools, fields and tier are. Exits with 1 if
-    anything would be executed without the required approval, or a class falls below its floor.
+    anything would be executed without the required approval, a class falls below its floor, or a directive
+    refuses more than 2 % of the messages that are to be executed.
 
     \b
     Example:
@@ -257,7 +295,8 @@ def operator(
     tally = tally_of(marked, halved=half is not None)
     wrong = [utterance for utterance in marked if show_wrong and not utterance.right]
     screen.answer(tally_record(tally, wrong), lambda: print_tally(screen, tally, wrong))
-    raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
+    refuses_work = tally.false_refusals.share > MAX_FALSE_REFUSALS
+    raise typer.Exit(1 if tally.total.unapproved or tally.below or refuses_work else 0)
 
 
 def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:

@@ -117,6 +117,8 @@ def same(expected: Json, actual: Json) -> bool:
         return fits and all(map(same, expected, actual))
     if isinstance(expected, str):
         return isinstance(actual, str) and _plain(expected) == _plain(actual)
+    if expected is None or isinstance(expected, bool):
+        return actual is expected
     return type(actual) in (int, float) and abs(actual - expected) < 0.005
 
 
@@ -172,16 +174,16 @@ async def _score(case: UtteranceCase, classifier: Classifier, pack: Pack) -> Mar
     reading = await classifier.read(message)
     classification = judge(
         message, reading, pack,
-        classification_id="bench", find_conflict=find_conflict, find_ungrounded=_nothing_ungrounded,
+        classification_id="bench", find_conflict=find_conflict, find_ungrounded=nothing_ungrounded,
         classifier=classifier.name,
     )  # fmt: skip
     return compared(case, classification, pack, seconds=time.perf_counter() - began)
 
 
-def _nothing_ungrounded(
+def nothing_ungrounded(
     message: Message, intents: Sequence[ToolIntent]
 ) -> list[tuple[UngroundedArgument, ...]]:
-    """Mark nothing: what Podium reads itself is grounded, and nothing is done here."""
+    """Mark nothing: what Podium reads itself is grounded, and benchmarks perform nothing."""
     return [() for _ in intents]
 
 

@@ -14,9 +14,12 @@ from typing import Any
 import yaml
 
 from podium.jobs.pipeline.test_integrity.findings import (
+    ANY_NUMBER,
     FileVersions,
     IntegrityFinding,
     Severity,
+    added_lines,
+    make_finding,
     quote,
 )
 
@@ -30,10 +33,27 @@ _HARMFUL = re.compile(
     r"|--lf\b|--last-failed\b|--no-cov\b|--suppress-no-test-exit-code\b|-c\s+\S+\.(?:ini|toml|cfg)|--rootdir\b|--override-ini\b|-o\s+\w+="
     r"|--passWithNoTests\b|--testPathIgnorePatterns\b|--testNamePattern\b|-t\s|--grep\b|-g\s|--fgrep\b|--invert\b|--bail=0|--onlyChanged\b|--forbid-only=false"
     r"|--skip\b|--exclude\b|-skip\b|-run\b|-short\b|-DskipTests\S*|-Dmaven\.test\.\S+|--continue-on-error\b|--exit-zero\b|--no-run\b|--ignore-errors\b|--maxfail=0\b"
-    r"|--no-verify\b|--tag\s+~|--exclude-pattern\b|--max-warnings\b|--disable-warnings\b(?=ZZ))"
+    r"|--no-verify\b|--tag\s+~|--exclude-pattern\b|--max-warnings\b|-p[a-z]\w*\.\w+|--assert[=\s]plain\b|-OO?\b|--listTests\b|--setup-(?:only|plan)\b|--no-?conftest\b)"
 )
+_VARIABLE = re.compile(
+    r"\b(?:PYTEST_ADDOPTS|PYTEST_PLUGINS|PYTEST_DISABLE_PLUGIN_AUTOLOAD|PYTHONOPTIMIZE|PYTHONSTARTUP|MOCHA_OPTIONS|pytest11)\b"
+    r"|\bNODE_OPTIONS\b[^\n]*(?:--require|--import|--loader|\s-r\b)|\bGOFLAGS\b[^\n]*-(?:run|skip|short)\b"
+    r"|\bMAKEFLAGS\b[^\n]*(?:-\w*[ikn]\b|--(?:ignore|keep-going|dry|just-print))|^\.IGNORE\b|\bignore_outcome\s*=\s*(?i:true|1)"
+    r"|^SHELL\s*[:?+]?=(?!\s*\S*\b(?:ba|da|z|k)?sh\b)|^\.SHELLFLAGS\s*[:?+]?=(?![^\n]*-\w*e)"
+)
+"""Variables and words that change what a runner does, wherever a settings file has them."""
+_FIRST_FOR_PYTEST = (
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+)
+"""Files with settings of pytest; the first that is there counts alone."""
 _NEVER_FAILS = re.compile(
-    r"\|\|\s*(?:true|:|exit\s+0|echo\b)|;\s*(?:true|:|exit\s+0)\s*$|\bexit\s+0\b|^\s*(?:true|:|echo\b[^&|;]*|exit 0)\s*$|\bset\s+\+e\b"
+    r"\|\|\s*(?:true|:|exit\s+0|echo\b)|;\s*(?:true|:|exit\s+0)\s*$|\bexit\s+0\b|(?:^|&&\s)[@+]*-\s*[\w$]|^\s*(?:true|:|echo\b[^&|;]*|exit 0)\s*$|\bset\s+\+e\b"
 )
 _TESTS = re.compile(
     r"\b(?:pytest|py\.test|unittest|nosetests|tox|nox|jest|mocha|vitest|ava|tap|karma|cypress|playwright|nyc|c8|coverage|npm (?:run )?(?:test|lint|ci)|npm t"
@@ -48,7 +68,7 @@ _THRESHOLD_OPTION = re.compile(
     r"--(?:cov-)?(?:fail-under|lines|branches|functions|statements|min-coverage|max-warnings)[= ](\d+(?:\.\d+)?)"
 )
 _TEST_SCRIPT = re.compile(
-    r"(?:^|[:_.-])(?:test|tests|check|checks|lint|ci|coverage|cov|verify|validate|spec|unit|e2e|integration)(?:$|[:_.-])"
+    r"(?:^|[:_.-])(?:pre|post)?(?:test|tests|check|checks|lint|ci|coverage|cov|verify|validate|spec|unit|e2e|integration)(?:$|[:_.-])"
 )
 _MAKEFILES = ("makefile", "gnumakefile", "justfile", "taskfile.yml", "taskfile.yaml")
 _JS_SETTINGS = re.compile(
@@ -103,14 +123,28 @@ def is_check_settings(path: str) -> bool:
         )
         or name in _MAKEFILES
         or name.endswith(".mk")
+        or name == ".env"
+        or name.startswith(".env.")
         or _JS_SETTINGS.match(name) is not None
         or _CI.match(path) is not None
     )
 
 
-def settings_findings(file: FileVersions, tests: frozenset[str]) -> Iterator[IntegrityFinding]:
-    """Compare the settings of checks in a file. `tests` are paths of all test files of the branch."""
+def settings_findings(
+    file: FileVersions, tests: frozenset[str], others: Mapping[str, str]
+) -> Iterator[IntegrityFinding]:
+    """Compare the settings of checks in a file.
+
+    `tests` are paths of all test files of the branch, `others` texts of settings that both sides have alike.
+    """
     name = PurePosixPath(file.path).name.lower()
+    for number, line in added_lines(file):
+        if not line.startswith(("#", "//")) and (match := _VARIABLE.search(line)):
+            text = "changes what a test runner does or which code it loads"
+            finding = _finding(file, "changed_check", match[0], text, "", line, "medium")
+            yield finding.model_copy(update={"line": number})
+    if file.before is None and file.after is not None:
+        yield from _shadowed(file, name, others, tests)
     before = flat_settings(file.path, file.before) if file.before is not None else {}
     after = flat_settings(file.path, file.after) if file.after is not None else {}
     if before is None:
@@ -146,6 +180,34 @@ def settings_findings(file: FileVersions, tests: frozenset[str]) -> Iterator[Int
         old, new = before.get(key), after.get(key)
         if old != new:
             yield from _changed(file, key, old, new, tests)
+
+
+def _shadowed(
+    file: FileVersions, name: str, others: Mapping[str, str], tests: frozenset[str]
+) -> Iterator[IntegrityFinding]:
+    """Findings about a new file that a runner reads in place of one that stays."""
+    if name == "gnumakefile" and any(path.lower() == "makefile" for path in others):
+        text = "make reads this file and no longer the Makefile"
+        yield _finding(file, "changed_check", name, text, "", "", "high")
+    rank = _FIRST_FOR_PYTEST.index(name) if name in _FIRST_FOR_PYTEST else len(_FIRST_FOR_PYTEST)
+    for hidden in _FIRST_FOR_PYTEST[rank + 1 :]:
+        settings = _of_pytest(hidden, others.get(hidden, ""))
+        own = _of_pytest(name, file.after or "")
+        if settings and (own or "pytest.ini" in name):
+            for key, value in settings.items():
+                if own.get(key, "") != value:
+                    yield from _pytest(file, key, value, own.get(key, ""), key, tests)
+            return
+
+
+def _of_pytest(path: str, text: str) -> Flat:
+    """Settings of pytest in a file, by their own names."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in (flat_settings(path, text) or {}).items()
+        for prefix in _PYTEST_SECTIONS[:1] + _PYTEST_SECTIONS[2:]
+        if key.startswith(prefix)
+    }
 
 
 def flat_settings(path: str, text: str) -> Flat | None:
@@ -223,6 +285,10 @@ def _flat(value: Any, prefix: str = "") -> Flat:
 def _ci_settings(loaded: Any) -> Flat:
     """Commands of a workflow, by their own text: where they are does not matter."""
     flat: Flat = {}
+    # A bare `on` is read as a truth value.
+    triggers = loaded.get(True, loaded.get("on")) if isinstance(loaded, dict) else None
+    if triggers:
+        flat["on"] = triggers if isinstance(triggers, str) else " ".join(map(str, triggers))
     for key, value in _flat(loaded).items():
         last = key.rpartition(".")[2]
         if (
@@ -262,7 +328,7 @@ def _targets(text: str) -> Flat:
 def _lines(text: str) -> Flat:
     """Options of a settings file that is a program, one per line."""
     options = re.findall(
-        r"(?m)^\s*['\"]?(testMatch|testRegex|testPathIgnorePatterns|include|exclude|spec|ignore|grep|bail|passWithNoTests|setupFiles|setupFilesAfterEnv|"
+        r"(?m)(?:^|[{,])\s*['\"]?(testMatch|testRegex|testPathIgnorePatterns|include|exclude|spec|ignore|grep|bail|passWithNoTests|setupFiles|setupFilesAfterEnv|"
         r"globalSetup|coverageThreshold|thresholds?|lines|branches|functions|statements|testFiles|testDir|testIgnore|specPattern|session\.run)['\"]?\s*[:=(]\s*([^\n]*)",
         text,
     )
@@ -321,6 +387,11 @@ def _changed(
         )
     ):
         yield from _command(file, key, old, new)
+    elif key == "on" and {"push", "pull_request"} & (
+        set((old or "").split()) - set((new or "").split())
+    ):
+        text = "the workflow no longer runs for pushes or pull requests"
+        yield _finding(file, "changed_check", key, text, old or "", new or "", "medium")
     elif last in ("continue-on-error", "allow_failure", "if") and new is not None:
         yield _finding(
             file,
@@ -527,7 +598,11 @@ def _command(
         or _TESTS.search(old or "") is not None
     )
     if not is_check or old is None:
-        if new is not None and is_check and _NEVER_FAILS.search(new) and _TESTS.search(new):
+        if new is not None and key.startswith(("scripts.pre", "scripts.post")) and is_check:
+            yield _finding(
+                file, "changed_check", name, "a new script runs around a check", "", new, "medium"
+            )
+        elif new is not None and is_check and _NEVER_FAILS.search(new) and _TESTS.search(new):
             yield _finding(
                 file, "changed_check", name, "a new check never fails", "", new, "medium"
             )
@@ -658,15 +733,16 @@ def _finding(
     after: str,
     severity: Severity,
 ) -> IntegrityFinding:
-    return IntegrityFinding(
-        kind=kind,
-        path=file.path,
-        line=_line_of(file, subject, after),
-        subject=subject[:200],
-        text=text,
-        before=quote(before),
-        after=quote(after),
+    return make_finding(
+        kind,
+        file.path,
+        _line_of(file, subject, after),
+        subject,
+        text,
+        before=before,
+        after=after,
         severity=severity,
+        tests=ANY_NUMBER if severity != "low" else 0,
     )
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from podium.jobs.pipeline.test_integrity.check_settings import is_check_settings, settings_findings
 from podium.jobs.pipeline.test_integrity.findings import (
+    ANY_NUMBER,
     FileVersions,
     IntegrityFinding,
     Severity,
-    quote,
+    make_finding,
 )
 from podium.jobs.pipeline.test_integrity.product_code import (
     TestValues,
+    caller_findings,
     hook_findings,
     is_source,
     is_start_file,
@@ -36,6 +38,7 @@ from podium.jobs.pipeline.test_integrity.python_tests import (
     read_python_file,
     with_helpers,
 )
+from podium.jobs.pipeline.test_integrity.replacements import replacement_findings
 from podium.jobs.pipeline.test_integrity.textual_tests import (
     TextFile,
     TextTest,
@@ -72,13 +75,17 @@ def is_test_path(path: str) -> bool:
 
 
 def compare(
-    files: Sequence[FileVersions], tree: Collection[str] = (), unchanged: Sequence[str] = ()
+    files: Sequence[FileVersions],
+    tree: Collection[str] = (),
+    unchanged: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[IntegrityFinding, ...]:
     """Findings about the changed files.
 
-    `tree` holds all paths of the branch, `unchanged` texts of tests that both sides have alike.
+    `tree` holds all paths of the branch, `unchanged` texts of tests that both sides have alike, `settings` texts of settings of
+    checks that they have alike, by path.
     """
-    found = list(_Comparison(files, frozenset(tree), unchanged).findings())
+    found = list(_Comparison(files, frozenset(tree), unchanged, settings or {}).findings())
     order: dict[Severity, int] = {"high": 0, "medium": 1, "low": 2}
     unique = {finding.key: finding for finding in found}
     ordered = sorted(
@@ -101,13 +108,20 @@ class _Located:
 
 class _Comparison:
     def __init__(
-        self, files: Sequence[FileVersions], tree: frozenset[str], unchanged: Sequence[str]
+        self,
+        files: Sequence[FileVersions],
+        tree: frozenset[str],
+        unchanged: Sequence[str],
+        settings: Mapping[str, str],
     ) -> None:
         self._unchanged = unchanged
+        self._settings = settings
         self._files = files
         self._tree = tree
         self._before: dict[str, PythonFile] = {}
         self._after: dict[str, PythonFile] = {}
+        self._by_name: dict[str, PythonTest | None] = {}
+        """Functions of unchanged tests that were looked up."""
 
     def findings(self) -> Iterator[IntegrityFinding]:
         for file in self._files:
@@ -117,7 +131,7 @@ class _Comparison:
         )
         for file in self._files:
             if is_check_settings(file.path):
-                yield from settings_findings(file, tests)
+                yield from settings_findings(file, tests, self._settings)
             if is_start_file(file.path):
                 yield from start_file_findings(file)
         yield from self._python()
@@ -137,7 +151,7 @@ class _Comparison:
             if parsed is not None and (may_test or parsed.tests):
                 self._after[file.path] = parsed
             elif parsed is None and self._tests_of(file.path):
-                yield _finding(
+                yield make_finding(
                     "unreadable_test",
                     file.path,
                     0,
@@ -146,7 +160,7 @@ class _Comparison:
                     severity="high",
                 )
         elif file.problem and self._tests_of(file.path):
-            yield _finding(
+            yield make_finding(
                 "unreadable_test",
                 file.path,
                 0,
@@ -186,25 +200,82 @@ class _Comparison:
         pairs, lost, new = _matched(before, after)
         helper_before, helper_after = _helpers(self._before), _helpers(self._after)
         changed_helpers = _new_helpers(helper_before, helper_after)
+        # An assertion of a test that was split is in another one.
+        moved = {
+            (assertion.text, assertion.strength)
+            for other in new
+            for assertion in other.test.assertions
+        }
+        reached: set[str] = set()
         for old, now in pairs:
+            reached |= now.test.calls
             if old.test.source == now.test.source and not (
                 changed_helpers and now.test.calls & changed_helpers
             ):
                 continue
-            before_all = with_helpers(old.test, helper_before.get)
-            after_all = with_helpers(now.test, helper_after.get)
-            yield from _weaker(old, now, before_all, after_all, changed_helpers)
+            before_all = with_helpers(old.test, self._helper_in(helper_before))
+            after_all = with_helpers(now.test, self._helper_in(helper_after))
+            before_all = tuple(
+                a for a in before_all if a in after_all or (a.text, a.strength) not in moved
+            )
+            yield from _weaker(
+                old, now, before_all, after_all, changed_helpers, self._helper_in(helper_after)
+            )
+        yield from self._support(reached)
         yield from self._lost(lost, new, [now for _, now in pairs], unreadable)
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
         yield from self._new(new, helper_after)
         yield from self._skips(known, {located.test.name for located in new})
+        paths = [path for path in self._tree if path.endswith(".py") and is_test_path(path)]
         for file in self._files:
             name = PurePosixPath(file.path).name
             after_file = self._after.get(file.path)
             if after_file is not None and (
                 name == "conftest.py" or "plugin" in name or is_test_path(file.path)
             ):
-                yield from hook_findings(file, self._before.get(file.path), after_file)
+                old_file = self._before.get(file.path)
+                yield from hook_findings(file, old_file, after_file, self._tree)
+                yield from replacement_findings(file.path, old_file, after_file, paths)
+
+    def _helper_in(self, changed: Mapping[str, PythonTest]) -> Callable[[str], PythonTest | None]:
+        """Look a helper up in the changed files, else in the tests that both sides have alike."""
+
+        def helper_named(name: str) -> PythonTest | None:
+            return changed.get(name) or self._unchanged_function(name)
+
+        return helper_named
+
+    def _unchanged_function(self, name: str) -> PythonTest | None:
+        if name not in self._by_name:
+            header = f"def {name}("
+            texts = (text for text in self._unchanged if name and header in text)
+            files = (parsed for text in texts if (parsed := read_python_file(text)) is not None)
+            self._by_name[name] = next(
+                (parsed.functions[name] for parsed in files if name in parsed.functions), None
+            )
+        return self._by_name[name]
+
+    def _support(self, reached: Collection[str]) -> Iterator[IntegrityFinding]:
+        """Functions that assert for tests of other files, which this branch leaves as they are."""
+        for path, parsed in self._after.items():
+            old_functions = self._before[path].functions if path in self._before else {}
+            for name, function in parsed.functions.items() if is_test_path(path) else ():
+                old = old_functions.get(name)
+                if (
+                    old is None
+                    or name in reached
+                    or name.startswith("test")
+                    or old.source == function.source
+                ):
+                    continue
+                yield from _weaker(
+                    _Located(path, old),
+                    _Located(path, function),
+                    old.assertions,
+                    function.assertions,
+                    frozenset(),
+                    self._unchanged_function,
+                )
 
     def _lost(
         self,
@@ -219,26 +290,35 @@ class _Comparison:
         for located in lost:
             if reason := self._why_not_run(located):
                 yield reason
-            elif _is_covered(located.test, [now.test for now in (*new, *matched)]):
-                continue
+            elif cover := _covering(located.test, [now.test for now in (*new, *matched)]):
+                yield make_finding(
+                    "merged_test",
+                    located.path,
+                    located.test.line,
+                    located.test.name,
+                    f"test `{located.test.name}` is gone; `{cover.name}` has its calls and values",
+                    severity="low",
+                    tests=_number_of(located.test),
+                )
             else:
                 by_file[located.path].append(located.test)
         for path, tests in by_file.items():
             if path in gone_files and len(tests) > 1:
                 listed = ", ".join(test.name for test in tests[:5])
                 more = f" and {len(tests) - 5} more" if len(tests) > 5 else ""
-                yield _finding(
+                yield make_finding(
                     "deleted_test",
                     path,
                     0,
                     path,
                     f"the test file was deleted with {len(tests)} tests ({listed}{more})",
                     severity="high",
+                    tests=sum(map(_number_of, tests)),
                 )
                 continue
             for test in tests:
                 first = test.assertions[0].text if test.assertions else test.text.split("\n")[0]
-                yield _finding(
+                yield make_finding(
                     "deleted_test",
                     path,
                     test.line,
@@ -246,6 +326,7 @@ class _Comparison:
                     f"test `{test.name}` was deleted",
                     before=first,
                     severity="high",
+                    tests=_number_of(test),
                 )
 
     def _why_not_run(self, located: _Located) -> IntegrityFinding | None:
@@ -277,7 +358,7 @@ class _Comparison:
             return None
         _, path, test, reason = best
         text = f"test `{located.test.name}` is no longer collected: {reason}"
-        return _finding(
+        return make_finding(
             "uncollected_test",
             path,
             test.line,
@@ -286,6 +367,7 @@ class _Comparison:
             before=located.test.text.split("\n")[0],
             after=test.text.split("\n")[0],
             severity="high",
+            tests=_number_of(located.test),
         )
 
     def _new(
@@ -297,7 +379,7 @@ class _Comparison:
             assertions = with_helpers(test, helpers.get)
             if assertions and all(assertion.strength == NOTHING for assertion in assertions):
                 first = assertions[0]
-                yield _finding(
+                yield make_finding(
                     "test_without_effect",
                     located.path,
                     test.line,
@@ -307,7 +389,7 @@ class _Comparison:
                     severity="medium",
                 )
             elif test.cases == 0:
-                yield _finding(
+                yield make_finding(
                     "test_without_effect",
                     located.path,
                     test.line,
@@ -328,7 +410,7 @@ class _Comparison:
                     and test.assertions
                     and "fixture" not in test.never_runs
                 ):
-                    yield _finding(
+                    yield make_finding(
                         "uncollected_test",
                         path,
                         test.line,
@@ -344,7 +426,7 @@ class _Comparison:
             ):
                 for test in list(parsed.tests.values())[:1]:
                     if test.assertions:
-                        yield _finding(
+                        yield make_finding(
                             "uncollected_test",
                             path,
                             test.line,
@@ -372,7 +454,7 @@ class _Comparison:
                 else "high"
             )
             subject = mark.scope or path
-            yield _finding(
+            yield make_finding(
                 "new_skip",
                 path,
                 mark.line,
@@ -380,6 +462,7 @@ class _Comparison:
                 f"`{subject}` has a new mark that keeps tests from running or from counting",
                 after=mark.text,
                 severity=severity,
+                tests=0 if only_new else 1 if mark.scope in known else ANY_NUMBER,
             )
 
     # -- other languages
@@ -395,7 +478,7 @@ class _Comparison:
             if file.after is not None:
                 after[file.path] = read_text_file(file.path, file.after)
             elif file.problem and before.get(file.path) and before[file.path].tests:
-                yield _finding(
+                yield make_finding(
                     "unreadable_test",
                     file.path,
                     0,
@@ -410,11 +493,19 @@ class _Comparison:
 
     def _patterns(self) -> Iterator[IntegrityFinding]:
         values = self._test_values()
+        known = {
+            line.strip()
+            for file in self._files
+            if file.before is not None and not is_test_path(file.path)
+            for line in file.before.split("\n")
+        }
         for file in self._files:
             if file.after is None or not (is_source(file.path) or language_of(file.path)):
                 continue
             is_test = is_test_path(file.path)
-            yield from pattern_findings(file, is_test=is_test)
+            yield from pattern_findings(file, known, is_test=is_test)
+            if file.path.endswith(".py"):
+                yield from caller_findings(file, is_test=is_test)
             if not is_test:
                 yield from literal_findings(file, values)
 
@@ -436,6 +527,11 @@ class _Comparison:
 def _is_scope_of(scope: str, tests: Collection[str]) -> bool:
     """True for a new test, and for a class of new tests alone."""
     return scope in tests or (bool(scope) and any(name.startswith(f"{scope}.") for name in tests))
+
+
+def _number_of(test: PythonTest) -> int:
+    """Number of tests that a runner makes of it."""
+    return ANY_NUMBER if test.cases is None else test.cases
 
 
 def _is_test_module(path: str) -> bool:
@@ -534,8 +630,8 @@ def _matched(
     return pairs, lost, [now for now in new if (now.path, now.test.name) not in taken]
 
 
-def _is_covered(lost: PythonTest, tests: Sequence[PythonTest]) -> bool:
-    """Tell whether another test now has the calls and constants of one that is gone, as after parametrising."""
+def _covering(lost: PythonTest, tests: Sequence[PythonTest]) -> PythonTest | None:
+    """A test that now has the calls and constants of one that is gone, as after parametrising."""
     own = _own_constants(lost)
     strongest = max((assertion.strength for assertion in lost.assertions), default=NOTHING)
     for test in tests:
@@ -547,12 +643,15 @@ def _is_covered(lost: PythonTest, tests: Sequence[PythonTest]) -> bool:
             and strength >= strongest
             and len(shared) * 2 >= len(lost.calls)
         ):
-            return True
-    return False
+            return test
+    return None
 
 
 def _own_constants(test: PythonTest) -> frozenset[str]:
     return frozenset(value for value in test.constants if not value.startswith(("'''", '"""')))
+
+
+_SWALLOWS = re.compile(r"\bexcept(?:\s*:|\s+(?:Base)?Exception\b|\s+AssertionError\b)|\bsuppress\(")
 
 
 def _weaker(
@@ -561,6 +660,7 @@ def _weaker(
     before: Sequence[Assertion],
     after: Sequence[Assertion],
     new_helpers: frozenset[str],
+    helper_in: Callable[[str], PythonTest | None],
 ) -> Iterator[IntegrityFinding]:
     """Findings about one test that both sides have."""
     path, name = now.path, now.test.name
@@ -568,12 +668,12 @@ def _weaker(
     def found(
         kind: str, line: int, text: str, was: str = "", is_: str = "", severity: Severity = "high"
     ) -> IntegrityFinding:
-        return _finding(
+        return make_finding(
             kind,
             path,
             line,
             name,
-            f"test `{name}`: {text}",
+            f"{'test' if now.test.leaf.startswith('test') else 'helper'} `{name}`: {text}",
             before=was,
             after=is_,
             severity=severity,
@@ -586,9 +686,15 @@ def _weaker(
         and now.test.cases is not None
         and now.test.cases < old.test.cases
     ):
-        yield found(
+        fewer = found(
             "fewer_cases", now.test.line, f"has {now.test.cases} cases instead of {old.test.cases}"
         )
+        yield fewer.model_copy(update={"tests": old.test.cases - now.test.cases})
+    for wrapper in now.test.contexts - old.test.contexts:
+        helper = helper_in(wrapper)
+        if wrapper in new_helpers and helper is not None and _SWALLOWS.search(helper.text):
+            text = f"runs inside `{wrapper}`, which this branch adds or changes and which catches failures"
+            yield found("weaker_assertion", now.test.line, text, is_=helper.text)
     for decorator in now.test.decorators:
         called = re.split(r"[.(]", decorator)[-1 if "(" not in decorator else 0]
         if decorator not in old.test.decorators and called in new_helpers:
@@ -743,23 +849,25 @@ def _text_tests(
             gone[path].append(old)
     for path, tests in gone.items():
         if path not in after and len(tests) > 1:
-            yield _finding(
+            yield make_finding(
                 "deleted_test",
                 path,
                 0,
                 path,
                 f"the test file was deleted with {len(tests)} tests",
                 severity="high",
+                tests=ANY_NUMBER,
             )
             continue
         for test in tests:
-            yield _finding(
+            yield make_finding(
                 "deleted_test",
                 path,
                 test.line,
                 test.name,
                 f"test `{test.name}` was deleted",
                 severity="high",
+                tests=ANY_NUMBER,
             )
 
 
@@ -773,7 +881,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
         return
     subject = f"test `{now.name}`"
     if now.returns_early and not old.returns_early:
-        yield _finding(
+        yield make_finding(
             "early_return",
             path,
             now.line,
@@ -782,7 +890,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     if now.assertions < old.assertions:
-        yield _finding(
+        yield make_finding(
             "removed_assertion",
             path,
             now.line,
@@ -791,7 +899,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     elif now.empty > old.empty:
-        yield _finding(
+        yield make_finding(
             "weaker_assertion",
             path,
             now.line,
@@ -800,7 +908,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     elif now.strong < old.strong:
-        yield _finding(
+        yield make_finding(
             "weaker_assertion",
             path,
             now.line,
@@ -819,7 +927,7 @@ def _text_marks(
             if left[text]:
                 left[text] -= 1
                 continue
-            yield _finding(
+            yield make_finding(
                 "new_skip",
                 path,
                 line,
@@ -827,30 +935,8 @@ def _text_marks(
                 "a new mark keeps tests from running or from counting",
                 after=text,
                 severity="high",
+                tests=ANY_NUMBER,
             )
-
-
-def _finding(
-    kind: str,
-    path: str,
-    line: int,
-    subject: str,
-    text: str,
-    *,
-    before: str = "",
-    after: str = "",
-    severity: Severity,
-) -> IntegrityFinding:
-    return IntegrityFinding(
-        kind=kind,
-        path=path,
-        line=line,
-        subject=subject[:200],
-        text=text[:600],
-        before=quote(before),
-        after=quote(after),
-        severity=severity,
-    )
 
 
 def stopping(findings: Iterable[IntegrityFinding]) -> tuple[IntegrityFinding, ...]:

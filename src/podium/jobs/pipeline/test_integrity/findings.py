@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,8 @@ from podium.core.model import FrozenModel
 Severity = Literal["high", "medium", "low"]
 """`low` is named in the pull request and stops nothing."""
 MAX_QUOTE = 300
+ANY_NUMBER = 10_000
+"""Number of tests where the text does not tell how many."""
 
 
 class IntegrityFinding(FrozenModel):
@@ -27,6 +30,8 @@ class IntegrityFinding(FrozenModel):
     before: str = ""
     after: str = ""
     severity: Severity = "high"
+    tests: int = 0
+    """Number of tests that no longer run because of it."""
 
     @property
     def key(self) -> str:
@@ -58,3 +63,42 @@ def quote(text: str) -> str:
     """A piece of code on one line, cut where it is long."""
     line = " ".join(text.split()).replace("`", "'")
     return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def added_lines(file: FileVersions) -> Iterator[tuple[int, str]]:
+    """Lines of the branch's version that the base's does not have, with their numbers."""
+    left: dict[str, int] = {}
+    for line in (file.before or "").split("\n"):
+        left[line.strip()] = left.get(line.strip(), 0) + 1
+    for number, line in enumerate((file.after or "").split("\n"), 1):
+        text = line.strip()
+        if left.get(text):
+            left[text] -= 1
+        elif text:
+            yield number, text
+
+
+def make_finding(
+    kind: str,
+    path: str,
+    line: int,
+    subject: str,
+    text: str,
+    *,
+    before: str = "",
+    after: str = "",
+    severity: Severity,
+    tests: int = 0,
+) -> IntegrityFinding:
+    """The finding, with long texts cut."""
+    return IntegrityFinding(
+        kind=kind,
+        path=path,
+        line=line,
+        subject=subject[:200],
+        text=text[:600],
+        before=quote(before),
+        after=quote(after),
+        severity=severity,
+        tests=tests,
+    )

@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from podium.jobs.pipeline.test_integrity.findings import FileVersions, IntegrityFinding, quote
+from podium.jobs.pipeline.test_integrity.findings import (
+    FileVersions,
+    IntegrityFinding,
+    Severity,
+    added_lines,
+    make_finding,
+    quote,
+)
 from podium.jobs.pipeline.test_integrity.python_tests import PythonFile, SkipMark, parse_python
 
 _SOURCES = frozenset(
@@ -52,11 +59,11 @@ _UNDER_TEST = re.compile(
     re.VERBOSE,
 )
 _EXITS = re.compile(
-    r"\bos\._exit\s*\(|\bos\.abort\s*\(|\bprocess\.exit\(\s*0|\bSystem\.exit\(\s*0|\bos\.Exit\(\s*0|std::process::exit\(\s*0|\bprocess\.exitCode\s*=\s*0"
+    r"\bos\._exit\s*\(|^from\s+os\s+import\b[^\n]*\b_exit\b|\bos\.exec[lv]\w*\s*\(|\bos\.abort\s*\(|\bprocess\.exit\(\s*0|\bSystem\.exit\(\s*0|\bos\.Exit\(\s*0|std::process::exit\(\s*0|\bprocess\.exitCode\s*=\s*0"
 )
 _PATCHES = re.compile(
     r"(?:TestCase|unittest\.\w+|builtins|_pytest[\w.]*|pytest|pluggy)\.(?:assert\w*|fail|failUnless|run|main|raises|fixture|AssertionError|\w*[Rr]eport\w*|call_runtest_hook)\s*=(?!=)"
-    r"|setattr\(\s*(?:\w+\.)*(?:TestCase|unittest|builtins|pytest|_pytest|TestResult)\b|TestResult\.\w+\s*=(?!=)|\bAssertionError\s*=(?!=)|\b(?:expect|assert|global(?:This)?\.(?:expect|it|test|describe))\s*=\s*(?!=)(?:\(|function|async|\w+\s*=>)"
+    r"|\bself\.(?:assert\w+|fail)\s*=(?!=)|\b(?:node|item|pyfuncitem)\.(?:_?obj|runtest)\s*=(?!=)|\bself\._outcome\b|\bpluginmanager\.(?:register|unregister|set_blocked|import_plugin)\(|setattr\(\s*(?:\w+\.)*(?:TestCase|unittest|builtins|pytest|_pytest|TestResult)\b|TestResult\.\w+\s*=(?!=)|\bAssertionError\s*=(?!=)|\b(?:expect|assert|global(?:This)?\.(?:expect|it|test|describe))\s*=\s*(?!=)(?:\(|function|async|\w+\s*=>)"
 )
 _HOOKS = frozenset(
     (
@@ -65,7 +72,7 @@ _HOOKS = frozenset(
         "pytest_report_teststatus", "pytest_runtest_setup", "pytest_runtestloop", "pytest_pycollect_makeitem", "pytest_make_collect_report",
         "pytest_collectreport", "pytest_deselected", "pytest_collection", "pytest_collection_finish", "pytest_runtest_logreport", "pytest_unconfigure",
         "pytest_cmdline_main", "pytest_cmdline_parse", "pytest_cmdline_preparse", "pytest_load_initial_conftests", "pytest_exception_interact",
-        "pytest_sessionstart", "pytest_configure", "pytest_generate_tests", "load_tests", "pytest_collect_directory", "pytest_pycollect_makemodule",
+        "pytest_plugins", "pytest_sessionstart", "pytest_configure", "pytest_generate_tests", "load_tests", "pytest_collect_directory", "pytest_pycollect_makemodule",
     )
 )  # fmt: skip
 _HARMLESS_HOOK = re.compile(
@@ -122,24 +129,17 @@ def start_file_findings(file: FileVersions) -> Iterator[IntegrityFinding]:
     yield IntegrityFinding(kind="hidden_hook", path=file.path, line=1, text=text)
 
 
-def added_lines(file: FileVersions) -> Iterator[tuple[int, str]]:
-    """Lines of the branch's version that the base's does not have, with their numbers."""
-    left: dict[str, int] = {}
-    for line in (file.before or "").split("\n"):
-        left[line.strip()] = left.get(line.strip(), 0) + 1
-    for number, line in enumerate((file.after or "").split("\n"), 1):
-        text = line.strip()
-        if left.get(text):
-            left[text] -= 1
-        elif text:
-            yield number, text
+def pattern_findings(
+    file: FileVersions, known: Collection[str], *, is_test: bool
+) -> Iterator[IntegrityFinding]:
+    """Added lines that ask whether tests run (in product code), end the process, or replace assertions.
 
-
-def pattern_findings(file: FileVersions, *, is_test: bool) -> Iterator[IntegrityFinding]:
-    """Added lines that ask whether tests run (in product code), end the process, or replace assertions."""
+    `known` lines of the product were in another file before.
+    """
     for number, line in added_lines(file):
+        is_moved = not is_test and line in known
         line = line[:2_000]
-        if line.startswith(("#", "//", "*", "/*")):
+        if is_moved or line.startswith(("#", "//", "*", "/*")):
             continue
         if not is_test and (match := _UNDER_TEST.search(line)):
             text = f"product code asks whether tests are running (`{quote(match[0])}`)"
@@ -157,9 +157,9 @@ def pattern_findings(file: FileVersions, *, is_test: bool) -> Iterator[Integrity
 
 
 def hook_findings(
-    file: FileVersions, before: PythonFile | None, after: PythonFile
+    file: FileVersions, before: PythonFile | None, after: PythonFile, tree: Collection[str]
 ) -> Iterator[IntegrityFinding]:
-    """Hooks of a conftest or plugin that are new or changed."""
+    """Hooks of a conftest or plugin that are new or changed. A plugin counts if `tree` has its file."""
     for name, (line, text) in after.hooks.items():
         old = before.hooks.get(name) if before is not None else None
         if name not in _HOOKS or (old is not None and old[1] == text):
@@ -167,8 +167,10 @@ def hook_findings(
         body = [row for row in text.split("\n") if row.strip()]
         if all(_HARMLESS_HOOK.match(row) for row in body):
             continue
+        if name == "pytest_plugins" and not _names_file(text, tree):
+            continue
         how = "new" if old is None else "changed"
-        severity = (
+        severity: Severity = (
             "medium"
             if name
             in (
@@ -191,6 +193,88 @@ def hook_findings(
         yield finding.model_copy(
             update={"before": quote(old[1]) if old else "", "after": quote(text)}
         )
+
+
+def _names_file(text: str, tree: Collection[str]) -> bool:
+    modules = [f"{name.replace('.', '/')}.py" for name in re.findall(r"['\"]([\w.]+)['\"]", text)]
+    return any(path == module or path.endswith(f"/{module}") for module in modules for path in tree)
+
+
+_LOOKS_AROUND = re.compile(
+    r"\binspect\.(?:stack|currentframe|trace)\b|\b_getframe\b|\btraceback\.(?:extract|format|walk)_stack\b|\bsys\.(?:orig_)?argv\b"
+    r"|\bsys\.modules\b"
+)
+_ABOUT_TESTS = re.compile(
+    r"(?<![a-z])(?:py\.?test|unittest|nose|tests?)(?![a-z])|(?<![a-z])test_", re.IGNORECASE
+)
+_TESTS_OWN = re.compile(
+    r"^\s*(?:from|import) (?:tests?|conftest)\b|(?:Path|open|read_text|glob)\('[^'\s]*(?:\btests?/|\btest_\w+\.py|\bconftest\.py)",
+    re.MULTILINE,
+)
+_RUNNERS_NAME = re.compile(r"pytest|unittest", re.IGNORECASE)
+
+
+def caller_findings(file: FileVersions, *, is_test: bool) -> Iterator[IntegrityFinding]:
+    """New code of the product that looks at who runs it and knows the names of tests, and comparisons that always hold."""
+    tree = parse_python(file.after) if file.after is not None else None
+    old_tree = parse_python(file.before) if file.before is not None else None
+    if tree is None:
+        return
+    old = {ast.dump(node) for node in _units(old_tree)} if old_tree is not None else set()
+    for node in _units(tree):
+        if ast.dump(node) in old:
+            continue
+        text = ast.unparse(node)
+        literals = [
+            part.value
+            for part in ast.walk(node)
+            if isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value != _docstring(node)
+        ]
+        looks = _LOOKS_AROUND.search(text)
+        about = _ABOUT_TESTS if looks else _RUNNERS_NAME if "environ" in text else None
+        names = (value for value in literals if not re.search(r"^-|\s", value))
+        named = next((value for value in names if about and about.search(value)), "")
+        if named and not is_test:
+            where = looks[0] if looks else "os.environ"
+            what = f"product code asks who runs it: `{where}` with {named!r}"
+            yield _at(file, node.lineno, "special_case", named, what, text, "high")
+        if not is_test and (match := _TESTS_OWN.search(text)):
+            what = f"product code reads or imports tests (`{quote(match[0])}`)"
+            yield _at(file, node.lineno, "special_case", match[0], what, text, "high")
+        for inner in ast.walk(node):
+            if _equals_always(inner):
+                what = "equality always holds"
+                yield _at(
+                    file, node.lineno, "special_case", "__eq__", what, ast.unparse(inner), "high"
+                )
+
+
+def _units(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Functions and methods one by one, and the other statements of the module."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from node.body
+        else:
+            yield node
+
+
+def _docstring(node: ast.stmt) -> str | None:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return ast.get_docstring(node, clean=False)
+    return None
+
+
+def _equals_always(node: ast.AST) -> bool:
+    """Tell whether it defines an equality of which the answer is always yes."""
+    match node:
+        case ast.FunctionDef(name="__eq__", body=[*before, ast.Return(ast.Constant(True))]):
+            return all(isinstance(item, ast.Expr) for item in before)
+        case ast.Assign([ast.Name("__eq__")], ast.Lambda(body=ast.Constant(True))):
+            return True
+    return False
 
 
 def literal_findings(file: FileVersions, expected: TestValues) -> Iterator[IntegrityFinding]:
@@ -280,13 +364,20 @@ def _results(statement: ast.stmt) -> list[str]:
 
 
 def _literals(node: ast.expr | None) -> list[str]:
-    return [
-        repr(part.value)[:200]
-        for part in (ast.walk(node) if node is not None else ())
-        if isinstance(part, ast.Constant)
-        and not isinstance(part.value, bool)
-        and part.value is not None
-    ]
+    """Literals in an expression, but for indexes and parts of texts."""
+    literals: list[str] = []
+    waiting: list[ast.AST] = [node] if node is not None else []
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, ast.Constant) and not (
+            isinstance(part.value, bool) or part.value is None
+        ):
+            literals.append(repr(part.value)[:200])
+        elif isinstance(part, ast.Subscript):
+            waiting.append(part.value)
+        elif not isinstance(part, ast.JoinedStr):
+            waiting += ast.iter_child_nodes(part)
+    return literals
 
 
 def _is_data(value: str) -> bool:
@@ -347,16 +438,12 @@ def new_skips(before: Collection[SkipMark], after: Collection[SkipMark]) -> Iter
 
 
 def _at(
-    file: FileVersions, line: int, kind: str, subject: str, text: str, after: str, severity: str
+    file: FileVersions,
+    line: int,
+    kind: str,
+    subject: str,
+    text: str,
+    after: str,
+    severity: Severity,
 ) -> IntegrityFinding:
-    return IntegrityFinding.model_validate(
-        {
-            "kind": kind,
-            "path": file.path,
-            "line": line,
-            "subject": subject[:200],
-            "text": text,
-            "after": quote(after),
-            "severity": severity,
-        }
-    )
+    return make_finding(kind, file.path, line, subject, text, after=after, severity=severity)

@@ -36,6 +36,8 @@ _UNITTEST = {
         WEAK,
     ),
 }  # fmt: skip
+ASSERTIONS = frozenset((*_UNITTEST, "assertTrue", "assertFalse", "assertRaises", "run"))
+"""Methods of a test case that no project has to define."""
 _MOCK = {
     "assert_called_once_with": EXACT, "assert_called_with": EXACT, "assert_has_calls": EXACT, "assert_any_call": PARTIAL,
     "assert_not_called": EXACT, "assert_called_once": PARTIAL, "assert_called": WEAK, "assert_awaited_once_with": EXACT,
@@ -51,7 +53,9 @@ _SKIP_DECORATOR = re.compile(
 _SKIP_CALL = re.compile(
     r"(?:^|\.)(?:skipTest|SkipTest|importorskip)$|(?:^|\.)pytest\.(?:skip|xfail|exit)$|^(?:skip|xfail)$"
 )
-_MAY_SKIP = re.compile(r"[sS]kip|xfail|expectedFailure|__test__|collect_ignore|requires_")
+_MAY_SKIP = re.compile(
+    r"[sS]kip|pytest\.exit|xfail|expectedFailure|__test__|collect_ignore|requires_"
+)
 _PLATFORM = re.compile(
     r"sys\.(?:platform|version_info|implementation)|os\.name|platform\.|\bWIN\w*|\bPY\d*\b|is_windows|IS_WIN",
     re.IGNORECASE,
@@ -150,6 +154,17 @@ class PythonTest:
         return _cases(self.node, self.constants_of_module)
 
     @cached_property
+    def contexts(self) -> frozenset[str]:
+        """Last names of what its `with` statements call."""
+        return frozenset(
+            _last_name(item.context_expr.func)
+            for node in ast.walk(self.node)
+            if isinstance(node, ast.With | ast.AsyncWith)
+            for item in node.items
+            if isinstance(item.context_expr, ast.Call)
+        )
+
+    @cached_property
     def _vocabulary(self) -> _Vocabulary:
         return _vocabulary(self.node)
 
@@ -192,6 +207,30 @@ def read_python_file(text: str) -> PythonFile | None:
         return None
 
 
+def _hooks(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+    """Hooks of pytest and unittest by their names: functions, also of plugin classes, and assigned ones."""
+    for node in body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                named = [
+                    word.value.value
+                    for decorator in node.decorator_list
+                    if isinstance(decorator, ast.Call)
+                    for word in decorator.keywords
+                    if word.arg == "specname" and isinstance(word.value, ast.Constant)
+                ]
+                name = str(named[0]) if named else node.name
+                if name.startswith(("pytest_", "load_tests")):
+                    yield name, node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                if name.startswith(("pytest_", "load_tests")):
+                    yield name, node
+            case ast.If():
+                yield from _hooks([*node.body, *node.orelse])
+            case ast.Try() | ast.With() | ast.ClassDef():
+                yield from _hooks(node.body)
+
+
 class _Reader:
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._tree = tree
@@ -206,11 +245,7 @@ class _Reader:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 self._constants[node.targets[0].id] = node.value
         self._block(self._tree.body, "", in_class=True, why_not="")
-        hooks = {
-            node.name: (node.lineno, ast.unparse(node))
-            for node in self._tree.body
-            if isinstance(node, _Function) and node.name.startswith(("pytest_", "load_tests"))
-        }
+        hooks = {name: (node.lineno, ast.unparse(node)) for name, node in _hooks(self._tree.body)}
         may_skip = _MAY_SKIP.search(self._text) is not None
         skips = tuple(_skips_in(self._tree, has_marks="marks=" in self._text)) if may_skip else ()
         return PythonFile(self._tests, self._functions, skips, hooks, self._tree)
@@ -365,6 +400,11 @@ def _constant_truth(node: ast.expr | None) -> bool | None:
     return None
 
 
+def is_constant_if(node: ast.If, truth: bool) -> bool:
+    """Tell whether the text of a condition decides that it has this truth."""
+    return _constant_truth(node.test) is truth
+
+
 def _is_generator(node: _Function) -> bool:
     waiting: list[ast.AST] = list(node.body)
     while waiting:
@@ -414,6 +454,8 @@ class _Walk:
     def __init__(self) -> None:
         self.assertions: list[Assertion] = []
         self.early_return = 0
+        self._values: dict[str, ast.expr] = {}
+        """Values of the local names."""
 
     def block(
         self,
@@ -452,8 +494,9 @@ class _Walk:
                         if truth is True:
                             reachable, left_at = False, left_at or node.lineno
                 case ast.For() | ast.AsyncFor():
-                    empty = _constant_truth(node.iter) is False and not isinstance(
-                        node.iter, ast.Constant
+                    empty = ast.unparse(node.iter) == "range(0)" or (
+                        _constant_truth(node.iter) is False
+                        and not isinstance(node.iter, ast.Constant)
                     )
                     self.block(
                         node.body,
@@ -547,6 +590,8 @@ class _Walk:
                 case ast.Raise() if "AssertionError" in ast.unparse(node):
                     self._add(ast.unparse(node), node, EXACT, why, conditional)
                 case _:
+                    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                        self._values[node.targets[0].id] = node.value
                     for value in ast.iter_child_nodes(node):
                         if isinstance(value, ast.expr):
                             self._expression(value, why, conditional)
@@ -566,9 +611,19 @@ class _Walk:
             for value in test.values:
                 self._assert(value, at, why, conditional)
             return
-        self._add(
-            f"assert {ast.unparse(test)}", at, strength_of(test), why, conditional, _tolerance(test)
-        )
+        strength = strength_of(test)
+        if isinstance(test, ast.Compare) and self._is_same(test.left, test.comparators[0]):
+            # What the product gives is compared with what it gives.
+            strength = min(strength, WEAK)
+        self._add(f"assert {ast.unparse(test)}", at, strength, why, conditional, _tolerance(test))
+
+    def _is_same(self, one: ast.expr, other: ast.expr) -> bool:
+        values = [
+            self._values.get(side.id, side) if isinstance(side, ast.Name) else side
+            for side in (one, other)
+        ]
+        first, second = map(ast.dump, values)
+        return first == second or (isinstance(values[0], ast.Call) and first in second)
 
     def _call(self, node: ast.Call, why: str, conditional: bool) -> None:
         name, whole = _last_name(node.func), ast.unparse(node.func)
@@ -604,10 +659,11 @@ class _Walk:
         elif whole == "pytest.fail":
             self._add(text, node, EXACT, why, conditional)
         elif name in _UNITTEST:
-            same = len(node.args) > 1 and ast.dump(node.args[0]) == ast.dump(node.args[1])
-            self._add(
-                text, node, NOTHING if same else _UNITTEST[name], why, conditional, _tolerance(node)
-            )
+            strength = _UNITTEST[name]
+            if len(node.args) > 1 and self._is_same(node.args[0], node.args[1]):
+                is_plain = ast.dump(node.args[0]) == ast.dump(node.args[1])
+                strength = NOTHING if is_plain else min(strength, WEAK)
+            self._add(text, node, strength, why, conditional, _tolerance(node))
         elif name in _MOCK:
             self._add(text, node, _MOCK[name], why, conditional)
         elif _ARRAYS.fullmatch(name):
@@ -719,6 +775,8 @@ def _comparison(test: ast.Compare) -> int:
     same = ast.dump(test.left) == ast.dump(right)
     if same and not isinstance(op, ast.NotEq | ast.IsNot | ast.Lt | ast.Gt):
         return NOTHING
+    if "ANY" in (_last_name(test.left), _last_name(right)):
+        return NOTHING
     match op:
         case ast.Eq():
             return EXACT
@@ -814,17 +872,24 @@ def _skips_in(tree: ast.Module, *, has_marks: bool) -> Iterator[SkipMark]:
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inner = f"{scope}.{child.name}" if scope else child.name
             for decorator in child.decorator_list:
-                name = _decorator_name(decorator)
-                if _SKIP_DECORATOR.search(name):
+                decorated_by = _decorator_name(decorator)
+                if _SKIP_DECORATOR.search(decorated_by):
                     yield SkipMark(inner, decorator.lineno, f"@{ast.unparse(decorator)}")
-                elif name == "parametrize" and has_marks:
+                elif decorated_by == "parametrize" and has_marks:
                     text = ast.unparse(decorator)
                     for marked in re.findall(
                         r"[\w.]*param\([^\n]*?marks=[^\n]*?(?:skip|skipif|xfail)[^\n]*?\)", text
                     ):
                         yield SkipMark(inner, decorator.lineno, marked)
-        elif isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
-            target = child.targets[0].id
+        elif (
+            isinstance(child, ast.Assign | ast.AnnAssign | ast.AugAssign)
+            and child.value is not None
+            and isinstance(
+                name := child.targets[0] if isinstance(child, ast.Assign) else child.target,
+                ast.Name,
+            )
+        ):
+            target = name.id
             value = ast.unparse(child.value) if target in _SKIP_SETTINGS else ""
             if target == "pytestmark" and re.search(r"\b(?:skip|skipif|xfail)\b", value):
                 yield SkipMark(scope, child.lineno, f"pytestmark = {value}")

@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from podium.core.errors import PackInvalid
+from podium.core.packs import PackTool
 from podium.tools.packs.checks.registry_check import RegistryCheck
 from podium.tools.packs.files import PackSnapshot, is_shipped
 from podium.tools.packs.handlers import (
     PythonHandler,
+    RecordsHandler,
     ServiceHandler,
+    argument_names,
     handler_of,
     python_handler,
     settings_in,
@@ -32,9 +35,16 @@ def check(registry_check: RegistryCheck) -> None:
                 registry_check.files.folder
             ):
                 raise ValueError("only packs that ship with Podium may use its services")
+            elif isinstance(handler, RecordsHandler):
+                _check_records(handler, tool)
         except ValueError as error:
             registry_check.problems.add(f"{location}/handler", str(error))
             continue
+        try:
+            if tool.preview:
+                modules.check(python_handler(tool.preview), parameters=2)
+        except ValueError as error:
+            registry_check.problems.add(f"{location}/preview", str(error))
         for name in sorted(settings_in(handler) - declared):
             registry_check.problems.add(
                 f"{location}/handler", f"${{{name}}} is not among the declared settings"
@@ -48,6 +58,14 @@ def check(registry_check: RegistryCheck) -> None:
                 modules.check(python_handler(written), parameters)
         except ValueError as error:
             registry_check.problems.add(location, str(error))
+
+
+def _check_records(handler: RecordsHandler, tool: PackTool) -> None:
+    """Raise `ValueError` for what refers to an argument that the tool does not have."""
+    if unknown := argument_names(handler) - set(tool.properties):
+        raise ValueError(f"records: {min(unknown)!r} is not an argument of {tool.name}")
+    if handler.update and f"{handler.id}_id" not in tool.required:
+        raise ValueError(f"records: {tool.name} needs the required argument '{handler.id}_id'")
 
 
 class PackModules:

@@ -174,6 +174,10 @@ def _check_dependencies(registry_check: RegistryCheck, location: str, tool: Pack
 
 def _check_undo(registry_check: RegistryCheck, location: str, tool: PackTool) -> None:
     if tool.undo is None:
+        if tool.undo_until:
+            registry_check.problems.add(
+                f"{location}/undo_until", "needs an `undo`, the tool that reverses this one"
+            )
         return
     reverse = registry_check.must_be_tool(f"{location}/undo", tool.undo)
     if reverse is None:
@@ -216,7 +220,8 @@ def check_proofs(registry_check: RegistryCheck) -> None:
         _check_fields(registry_check, location, tool)
         for number, proof in enumerate(tool.verify):
             _check_proof(registry_check, f"{location}/verify/{number}", tool, proof)
-        if tool.verify and not registry_check.registry.reader:
+        keeps_records = isinstance(tool.handler, dict) and "records" in tool.handler
+        if tool.verify and not registry_check.registry.reader and not keeps_records:
             problem = 'needs a `"reader": "module:function"` in the pack, which reads the rows'
             registry_check.problems.add(f"{location}/verify", problem)
 

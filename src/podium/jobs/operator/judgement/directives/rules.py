@@ -253,7 +253,7 @@ def message_rule(
 
     def applies(case: Case) -> bool:
         return any(
-            _counts(case, match, quoted)
+            counts(case, match, quoted)
             for form in case.forms
             if any(hint in form for hint in needles)
             for pattern in patterns
@@ -285,7 +285,8 @@ def _hinted(hints: str) -> tuple[str, ...]:
     return tuple(hint.replace("_", " ") for hint in hints.split())
 
 
-def _counts(case: Case, match: re.Match[str], quoted: Quoted) -> bool:
+def counts(case: Case, match: re.Match[str], quoted: Quoted) -> bool:
+    """Return whether words that a rule is about count: they are neither denied nor only content."""
     start = match.start()
     if _DENIED.search(match.string[max(0, start - _LOOKED_BACK) : start]):
         return False

@@ -15,6 +15,7 @@ from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, ClauseMeaning, Reader
 from podium.jobs.operator.judgement.embedded.clauses import MAX_CLAUSES, clauses_of, with_tails
+from podium.jobs.operator.judgement.embedded.exact_examples import ExactExamples
 from podium.jobs.operator.judgement.embedded.moods import (
     COURTESY,
     commanded,
@@ -231,6 +232,8 @@ def _says_less(intent: ToolIntent, other: ToolIntent) -> bool:
     return intent.tool == other.tool and intent.arguments.items() <= other.arguments.items()
 
 
+AS_EXAMPLE = 0.95
+"""As sure as one is of a sentence that the registry itself gives as an example."""
 BY_VERB = 0.6
 """As sure as one is of a tool of which only the verb of a command speaks: enough for a plan that people look at."""
 NEAR = 0.12
@@ -252,6 +255,7 @@ class EmbeddedClassifier:
     def __init__(self, pack: Pack, extract: Extractor) -> None:
         self._pack = pack
         self._extract = extract
+        self._examples = ExactExamples(pack.registry, extract.entities)
 
     async def read(self, message: Message) -> Reading:
         return self.reading(message)
@@ -270,6 +274,10 @@ class EmbeddedClassifier:
         if unknown := self._unknown_tool(text):
             return _refused(f"Pack {self._pack.name!r} has no tool {unknown!r}")
         entities = self._extract.entities(text, message.now)
+        cleaned = message.model_copy(update={"text": text})
+        if subject := self._examples.find(text, entities, message.now):
+            exact = self._as_example(subject, cleaned)
+            return look_again(exact, cleaned, self._pack, entities)
         plain = COURTESY.sub(
             lambda match: "please".ljust(len(match.group())),
             without_courtesy(text, self._names_thing),
@@ -285,9 +293,27 @@ class EmbeddedClassifier:
         if not understood:
             return _refused("The message has no readable words")
         wisher = IntentBuilder(self._pack, index, reader, self._extract, message)
-        cleaned = message.model_copy(update={"text": text})
         decided = self._opened(_decided(understood, wisher), understood)
         return look_again(decided, cleaned, self._pack, entities)
+
+    def _as_example(self, subject: PackTool | Skill, message: Message) -> Reading:
+        """The reading of a sentence in the very words of an example."""
+        properties = subject.input_schema.get("properties", {})
+        extracted = self._extract.arguments(message.text, subject, message)
+        # What takes the whole message is not read in it.
+        arguments = {
+            name: value
+            for name, value in extracted.items()
+            if properties[name].get("x-resolve") != "message"
+        }
+        return Reading(
+            intent=Intent.EXECUTE,
+            domain=self._index.by_name[subject.name].domain or "system",
+            calls=(ToolIntent(tool=subject.name, arguments=arguments),),
+            confidence=AS_EXAMPLE,
+            reasoning=f"The message is an example of {subject.name}",
+            candidates=(subject.name,),
+        )
 
     def _opened(self, reading: Reading, understood: Sequence[ClauseMeaning]) -> Reading:
         """The reading; of a plain command that no tool fits, the tool that takes commands with such a verb."""

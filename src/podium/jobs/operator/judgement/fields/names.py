@@ -21,7 +21,7 @@ from podium.jobs.operator.judgement.fields.tokenized_text import (
 )
 
 _PHONE_LABELS = token_set(
-    "ph phone mob mobile cell tel telephone number no num on at is his her their its the contact call"
+    "ph phone mob mobile cell tel telephone number no num on at is his her their its the contact call best"
 )
 _ABBREVIATED = token_set("ph mob tel no num")
 _FIRM_PARTS = token_set("pty ltd co inc group constructions building builders plumbing")
@@ -122,8 +122,10 @@ _BEFORE_NAMES = token_set(
     "for to with from by customer client named called contact name lead caller owner homeowner mr mrs ms dr"
 )
 _AFTER_NAMES = token_set(
-    "will can is has wants wanted needs rang called from said just was should could would accepted paid signed phoned texted emailed"
+    "will can is has wants wanted needs rang called from said just was should could would accepted paid signed phoned texted emailed takes"
 )
+_ACTS = token_set("to take takes handle handles")
+"""Words behind somebody who is to do something: `have Brendan take over`."""
 _FIRM_ENDINGS = token_set("pty ltd inc constructions plumbing")
 _DOTTED = TITLES | {"st"}
 _NAMES_IN_NAMES = token_set("an do my so long will may")
@@ -210,7 +212,7 @@ class CapitalNames:
             return False
         before = tokens[index - 1].lower if index else ""
         # `I want Lachlan looking after it`: somebody is to do something.
-        does = after is not None and (after.lower == "to" or after.lower.endswith("ing"))
+        does = after is not None and (after.lower in _ACTS or after.lower.endswith("ing"))
         if (before in WANTING and not does) or (before in ARTICLES and end == index + 1):
             return True
         if end > index + 1 or after is None or after.capital or does or self._cued(index):

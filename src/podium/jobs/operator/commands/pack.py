@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,14 +11,23 @@ from podium.cli.app import command_app
 from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.config.trust import TrustBook
-from podium.core.errors import BadInput, PackInvalid
+from podium.core.errors import BadInput, PackInvalid, PackProblem
 from podium.core.model import Json
-from podium.core.packs import Pack, PackTool, floor_tier, most_specific
+from podium.core.packs import Pack, PackTool, Skill, floor_tier, most_specific
+from podium.jobs.operator.commands.pack_corpus import (
+    Name,
+    Paraphraser,
+    bench,
+    pack_folder,
+    paraphrase,
+    paraphrase_examples,
+    summary,
+)
 from podium.render.text import counted, escaped_line, safe_line
 from podium.tools.packs import (
+    CORPUS_FILE,
     REGISTRY_FILE,
     PackFolder,
-    find_pack,
     list_packs,
     load_pack,
     performer,
@@ -26,25 +35,30 @@ from podium.tools.packs import (
     write_new_pack,
 )
 
-app = command_app(group=True)
+if TYPE_CHECKING:
+    from podium.jobs.operator.bench.pack_examples import Misread
 
-Name = Annotated[str, typer.Argument(metavar="PACK", help="A pack's name, or its folder.")]
+app = command_app(group=True)
 
 
 @app.callback()
 def pack() -> None:
-    """Check, list, show, trust or create tool packs: what the operator can do, and how risky it is."""
+    """Check, score, list, show, trust or create tool packs: what the operator can do, and how risky it is."""
 
 
 @app.command()
 def check(
     context: typer.Context,
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A pack's folder, or its name.")],
+    registry_only: Annotated[
+        bool, typer.Option("--registry-only", help="Do not read the examples.")
+    ] = False,
 ) -> None:
-    """Check a pack: its registry, schemas, vocabulary and handlers. None of its code is run.
+    """Check a pack: its registry, schemas, vocabulary and handlers, and that every example is read as it says.
 
-    Every problem is a line with file, line and JSON pointer. Exits with 0 when there
-    is none, otherwise with 2.
+    None of the pack's code is run. Every problem is a line with file, line and JSON pointer; of a misread example
+    follows what it says and what was read. Exits with 0 when there is none, with 2 when the pack does
+    not load, and with 1 when examples are misread.
 
     \b
     Example:
@@ -52,16 +66,53 @@ def check(
       podium pack check packs/bikes --json
     """
     cli = CliContext(context.obj, lenient=True)
-    path = _pack_folder(cli, folder)
+    path = pack_folder(cli, folder)
     try:
         loaded = load_pack(path)
     except PackInvalid as invalid:
         _print_problems(cli.screen, path, invalid)
         raise typer.Exit(2) from None
-    record = {"folder": str(path), "sound": True, "faults": [], **_summary(loaded)}
+    subjects: list[PackTool | Skill] = [*loaded.registry.tools, *loaded.registry.skills]
+    examples = sum(len(subject.examples) for subject in subjects)
+    examples += sum(len(rule.refuses) + len(rule.allows) for rule in loaded.registry.rules)
+    misreads = [] if registry_only else _misreads(loaded, path)
+    faults = [_problem_record(misread.problem) for misread in misreads]
+    record = {
+        "folder": str(path),
+        "sound": not misreads,
+        "faults": faults,
+        "misreads": [misread.record() for misread in misreads],
+        "examples": 0 if registry_only else examples,
+        **summary(loaded),
+    }
     tools, skills = len(loaded.registry.tools), len(loaded.registry.skills)
     text = f"{path}: sound; {counted(tools, 'tool')}, {counted(skills, 'skill')}"
-    cli.screen.answer(record, lambda: cli.screen.line(text))
+
+    def render() -> None:
+        for line in [line for misread in misreads for line in misread.lines] or [text]:
+            cli.screen.line(escaped_line(line))
+        if not misreads and examples and not registry_only:
+            cli.screen.stderr_line(f"each of {counted(examples, 'example')} is read as it says")
+        if misreads:
+            cli.screen.stderr_line(
+                f"podium: {len(misreads)} of {counted(examples, 'example')} of {path} are misread; "
+                "mend the arguments or add synonyms, then check again"
+            )
+
+    cli.screen.answer(record, render)
+    if misreads:
+        raise typer.Exit(1)
+
+
+app.command()(bench)
+app.command()(paraphrase)
+
+
+def _misreads(pack: Pack, folder: Path) -> list[Misread]:
+    # Late: the classifier takes longer to load than everything else here.
+    from podium.jobs.operator.bench.pack_examples import misreads_of
+
+    return misreads_of(pack, folder)
 
 
 @app.command("list")
@@ -98,10 +149,10 @@ def show(context: typer.Context, name: Name) -> None:
       podium pack show roofing --json
     """
     cli = CliContext(context.obj, lenient=True)
-    loaded = load_pack(_pack_folder(cli, name))
+    loaded = load_pack(pack_folder(cli, name))
     tools = [_tool_record(loaded, tool) for tool in loaded.registry.tools]
     record = {
-        **_summary(loaded),
+        **summary(loaded),
         "folder": loaded.folder,
         "tools": tools,
         "skills": _skills(loaded),
@@ -125,7 +176,7 @@ def trust(
       podium pack trust packs/bikes --forget
     """
     cli = CliContext(context.obj, lenient=True)
-    loaded = load_pack(_pack_folder(cli, name))
+    loaded = load_pack(pack_folder(cli, name))
     book = _book(cli)
     file = Path(loaded.folder) / REGISTRY_FILE
     if forget:
@@ -134,7 +185,7 @@ def trust(
         book.trust(file, loaded.digest)
     trusted = book.trusts(file, loaded.digest)
     performed = _performers(loaded)
-    record = {**_summary(loaded), "folder": loaded.folder, "trusted": trusted, "runs": performed}
+    record = {**summary(loaded), "folder": loaded.folder, "trusted": trusted, "runs": performed}
 
     def render() -> None:
         for line in performed:
@@ -149,17 +200,19 @@ def trust(
 def new(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
+    agent: Paraphraser = "",
 ) -> None:
-    """Create a pack: a registry with three working tools and their handlers, to start from.
+    """Create a pack: a registry with three working tools, their handlers and a corpus, to start from.
 
     \b
     Example:
       podium pack new packs/bikes && podium pack check packs/bikes
       podium pack new packs/bikes --json
     """
-    cli = CliContext(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=not agent)
     files = write_new_pack(folder)
-    load_pack(folder)
+    paraphrase_examples(cli, load_pack(folder), folder, agent)
+    files = [*files, CORPUS_FILE]
 
     def render() -> None:
         for file in files:
@@ -167,14 +220,6 @@ def new(
         cli.screen.line(f"next: `podium pack check {folder}`, then `podium pack trust {folder}`")
 
     cli.screen.answer({"folder": str(folder), "files": files}, render)
-
-
-def _pack_folder(cli: CliContext, name: str) -> Path:
-    """Return the pack's folder, relative when it is below the current one."""
-    project = cli.configuration.folders.project
-    folder = find_pack(name, project=project, shipped=shipped_packs())
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _book(cli: CliContext) -> TrustBook:
@@ -188,15 +233,7 @@ def _performers(pack: Pack) -> list[str]:
 
 
 def _print_problems(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
-    problems = [
-        {
-            "file": problem.file,
-            "line": problem.line,
-            "pointer": problem.pointer,
-            "problem": problem.problem,
-        }
-        for problem in invalid.problems
-    ]
+    problems = [_problem_record(problem) for problem in invalid.problems]
     record = {"folder": str(folder), "sound": False, "faults": problems}
 
     def render() -> None:
@@ -209,12 +246,12 @@ def _print_problems(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
     screen.answer(record, render)
 
 
-def _summary(pack: Pack) -> dict[str, Json]:
+def _problem_record(problem: PackProblem) -> dict[str, Json]:
     return {
-        "pack": pack.name,
-        "version": pack.registry.version,
-        "description": pack.registry.description,
-        "digest": pack.digest,
+        "file": problem.file,
+        "line": problem.line,
+        "pointer": problem.pointer,
+        "problem": problem.problem,
     }
 
 
