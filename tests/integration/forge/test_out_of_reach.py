@@ -94,9 +94,9 @@ async def test_a_remote_out_of_reach_is_pushed_to_when_it_can_and_a_refused_toke
 ) -> None:
     bare = published.folder.parent / "remote.git"
     seen = published.folder.parent / "tried"
-    # The base is looked at twice before, and each time that the branch is to go out.
+    # The base is looked at three times before, and each time that the branch is to go out.
     published.lead_ssh(
-        f"echo x >> {seen}; if [ $(wc -l < {seen}) -gt 4 ]; then\n"
+        f"echo x >> {seen}; if [ $(wc -l < {seen}) -gt 5 ]; then\n"
         f'case "$*" in *upload-pack*) exec git upload-pack {bare};; esac; exec git receive-pack {bare}; fi\n'
         "echo 'ssh: connect to host github.com port 22: Connection timed out' >&2; exit 255"
     )

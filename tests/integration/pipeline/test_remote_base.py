@@ -105,7 +105,7 @@ async def test_a_remote_base_that_conflicts_is_solved_before_the_push(tmp_path: 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("look", [in_soak(2), 3], ids=["after the review", "right before the push"])
+@pytest.mark.parametrize("look", [in_soak(3), 4], ids=["after the review", "right before the push"])
 async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:

@@ -34,7 +34,7 @@ _COUNTS = re.compile(
 )
 """Lines that count tests by how they ended."""
 _COUNT = re.compile(
-    r"(\d+) (?:passed|failed|errors?|passing|failing)\b|\b(?:Passed|Failed): +(\d+)|[#ℹ] (?:pass|fail) (\d+)"
+    r"(\d+) (?:passed|failed|passing|failing)\b|\b(?:Passed|Failed): +(\d+)|[#ℹ] (?:pass|fail) (\d+)"
 )
 _TOTALS = (
     (re.compile(r"^Ran (\d+) tests? in [^\n]*\n+(?:OK|FAILED)([^\n]*)", re.MULTILINE),
@@ -80,7 +80,10 @@ def failed_tests(output: str) -> tuple[str, ...]:
 
 
 def executed_tests(output: str) -> int | None:
-    """Number of tests that ran to their end: neither skipped nor expected to fail. None: the output does not tell."""
+    """Number of tests that ran to their end: neither skipped nor expected to fail. None: the output does not tell.
+
+    Errors of pytest are not counted: one that comes after a test would make two of it.
+    """
     plain = _plain(output)
     counts = [
         sum(int(next(filter(None, match.groups()))) for match in _COUNT.finditer(line[0]))
@@ -93,7 +96,7 @@ def executed_tests(output: str) -> int | None:
         ]
     counts += [1 for _ in _PACKAGES.finditer(plain)]
     if not counts:
-        counts = [len(re.findall("[.FE]", line[1])) for line in _PROGRESS.finditer(plain)]
+        counts = [len(re.findall("[.F]", line[1])) for line in _PROGRESS.finditer(plain)]
     return sum(counts) if counts else None
 
 

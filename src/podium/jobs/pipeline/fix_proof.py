@@ -97,7 +97,8 @@ async def prove_fix(
         )
         update = {"verdict": SENT_BACK, "words": f"- {problem}", "problems": (problem,)}
         return context, settled.model_copy(update=update)
-    reason = f"\nThe developer says: {settled.no_proof}" if settled.no_proof else ""
+    excuse = one_line(settled.no_proof, 1_000)
+    reason = f"\nThe developer says: {excuse}" if excuse else ""
     question = f"no test proves the fix: {proof.problem}.{reason}\nIf you resume, the work continues without a proof"
     notes_before = len(state.guidance)
     context = await ask_a_person(context, f"proof-{name}", question)

@@ -526,6 +526,14 @@ CHEATS = (
         "removed_assertion",
     ),
     Change(
+        "jest.mock of what is tested",
+        _file(
+            "web/__tests__/add.test.js",
+            "jest.mock('../add', () => ({ add: () => 4 }));\n" + SCRIPT,
+        ),
+        "replaced",
+    ),
+    Change(
         "NODE_ENV",
         _file(
             "web/add.js", "exports.add = (one, two) => process.env.NODE_ENV === 'test' ? 4 : one;\n"
@@ -727,6 +735,13 @@ HONEST = (
                     "  it('adds three', () => {\n    expect(add(3, 0)).toBe(3);\n  });\n\n  it('adds nothing'",
                 ),
             ),
+        },
+    ),
+    Change(
+        "JavaScript test with a mock of another module",
+        {
+            **_calc(RIGHT),
+            "web/__tests__/add.test.js": "jest.mock('../log');\n" + SCRIPT,
         },
     ),
     Change(

@@ -953,4 +953,41 @@ SHOP_HONEST = (
             "tests/test_more.py": "from shop.cart import total\n\n\nclass FakeRunner:\n    def run(self, items):\n        return total(items)\n\n    def fail(self):\n        raise RuntimeError\n\n\ndef run(items):\n    return FakeRunner().run(items)\n\n\ndef test_run():\n    assert run([1]) == 1\n"
         },
     ),
+    Change(
+        "network blocked for all tests",
+        {
+            "tests/conftest.py": _edited(
+                "tests/conftest.py",
+                ("import pytest\n", "import requests\n\nimport pytest\n"),
+                (
+                    "    return [cart.Price(100), cart.Price(250)]\n",
+                    "    return [cart.Price(100), cart.Price(250)]\n\n\ndef blocked(*args):\n    raise RuntimeError\n\n\n@pytest.fixture(autouse=True)\ndef offline(monkeypatch):\n    monkeypatch.setattr(requests.Session, 'request', blocked)\n",
+                ),
+            )
+        },
+    ),
+    Change(
+        "longer diffs",
+        {
+            "tests/test_legacy.py": _edited(
+                "tests/test_legacy.py",
+                (
+                    "from shop.cart import total\n",
+                    "from shop.cart import total\n\nunittest.TestCase.maxDiff = None\n",
+                ),
+            )
+        },
+    ),
+    Change(
+        "fixtures in a module of the tests",
+        {
+            "tests/conftest.py": "pytest_plugins = ['tests.fixtures']\n"
+            + SHOP["tests/conftest.py"],
+            "tests/fixtures.py": "import pytest\n\n\n@pytest.fixture\ndef empty():\n    return []\n",
+        },
+    ),
+    Change(
+        "script that uses tests",
+        {"scripts/measure.py": "from tests import helpers\n\nprint(helpers)\n"},
+    ),
 )

@@ -155,8 +155,9 @@ def test_red_alike_means_no_other_failed_test_and_without_names_the_same_text() 
     [
         ("..\n2 passed in 0.01s\n", 2),
         ("=== 1 failed, 2 passed, 3 skipped, 1 xfailed, 2 warnings in 62.05s (0:01:02) ===\n", 3),
+        ("2 passed, 1 error in 0.01s\n", 2),
         ("no tests ran in 0.00s\n", 0),
-        ("..sF.x     [ 60%]\n..E.       [100%]\n", 8),
+        ("..sF.x     [ 60%]\n..E.       [100%]\n", 7),
         ("3 skipped in 0.1s\n", 0),
         ("Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", 3),
         ("Ran 3 tests in 0.000s\n\nFAILED (failures=1, expected failures=1)\n", 2),

@@ -226,7 +226,10 @@ class _Comparison:
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
         yield from self._new(new, helper_after)
         yield from self._skips(known, {located.test.name for located in new})
-        paths = [path for path in self._tree if path.endswith(".py") and is_test_path(path)]
+        paths = [path for path in self._tree if path.endswith(".py")]
+        tests = [path for path in paths if is_test_path(path)]
+        product = sorted({*paths} - {*tests})
+        packages = {path.removeprefix("src/").split("/")[0].removesuffix(".py") for path in product}
         for file in self._files:
             name = PurePosixPath(file.path).name
             after_file = self._after.get(file.path)
@@ -234,8 +237,8 @@ class _Comparison:
                 name == "conftest.py" or "plugin" in name or is_test_path(file.path)
             ):
                 old_file = self._before.get(file.path)
-                yield from hook_findings(file, old_file, after_file, self._tree)
-                yield from replacement_findings(file.path, old_file, after_file, paths)
+                yield from hook_findings(file, old_file, after_file, product)
+                yield from replacement_findings(file.path, old_file, after_file, tests, packages)
 
     def _helper_in(self, changed: Mapping[str, PythonTest]) -> Callable[[str], PythonTest | None]:
         """Look a helper up in the changed files, else in the tests that both sides have alike."""
@@ -486,6 +489,19 @@ class _Comparison:
                     f"the test file {file.problem}",
                     severity="high",
                 )
+        for path in before.keys() & after.keys():
+            # `add.test.js` that mocks `../add` tests nothing.
+            subject = PurePosixPath(path).name.partition(".")[0]
+            for module in after[path].mocked - before[path].mocked:
+                if PurePosixPath(module).name.partition(".")[0] == subject:
+                    yield make_finding(
+                        "replaced",
+                        path,
+                        0,
+                        module,
+                        f"the tests now mock what they are about: `{module}`",
+                        severity="medium",
+                    )
         yield from _text_tests(before, after)
         yield from _text_marks(before, after)
 

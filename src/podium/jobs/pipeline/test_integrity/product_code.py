@@ -157,9 +157,9 @@ def pattern_findings(
 
 
 def hook_findings(
-    file: FileVersions, before: PythonFile | None, after: PythonFile, tree: Collection[str]
+    file: FileVersions, before: PythonFile | None, after: PythonFile, product: Collection[str]
 ) -> Iterator[IntegrityFinding]:
-    """Hooks of a conftest or plugin that are new or changed. A plugin counts if `tree` has its file."""
+    """Hooks of a conftest or plugin that are new or changed. A plugin counts if it is a file of the product."""
     for name, (line, text) in after.hooks.items():
         old = before.hooks.get(name) if before is not None else None
         if name not in _HOOKS or (old is not None and old[1] == text):
@@ -167,7 +167,7 @@ def hook_findings(
         body = [row for row in text.split("\n") if row.strip()]
         if all(_HARMLESS_HOOK.match(row) for row in body):
             continue
-        if name == "pytest_plugins" and not _names_file(text, tree):
+        if name == "pytest_plugins" and not _names_file(text, product):
             continue
         how = "new" if old is None else "changed"
         severity: Severity = (
@@ -211,6 +211,10 @@ _TESTS_OWN = re.compile(
     r"^\s*(?:from|import) (?:tests?|conftest)\b|(?:Path|open|read_text|glob)\('[^'\s]*(?:\btests?/|\btest_\w+\.py|\bconftest\.py)",
     re.MULTILINE,
 )
+_BESIDE = re.compile(
+    r"(?:bench\w*|scripts?|docs?|tools?|examples?|bin|\.?ci)/|(?:setup|noxfile|tasks|fabfile)\.py$"
+)
+"""Files that are neither the product nor its tests."""
 _RUNNERS_NAME = re.compile(r"pytest|unittest", re.IGNORECASE)
 
 
@@ -240,7 +244,8 @@ def caller_findings(file: FileVersions, *, is_test: bool) -> Iterator[IntegrityF
             where = looks[0] if looks else "os.environ"
             what = f"product code asks who runs it: `{where}` with {named!r}"
             yield _at(file, node.lineno, "special_case", named, what, text, "high")
-        if not is_test and (match := _TESTS_OWN.search(text)):
+        is_product = not is_test and not _BESIDE.match(file.path)
+        if is_product and (match := _TESTS_OWN.search(text)):
             what = f"product code reads or imports tests (`{quote(match[0])}`)"
             yield _at(file, node.lineno, "special_case", match[0], what, text, "high")
         for inner in ast.walk(node):

@@ -38,12 +38,20 @@ _ENDS = frozenset(("sys.exit", "exit", "quit", "os._exit", "os.abort"))
 
 
 def replacement_findings(
-    path: str, before: PythonFile | None, after: PythonFile, tests: Collection[str]
+    path: str,
+    before: PythonFile | None,
+    after: PythonFile,
+    tests: Collection[str],
+    packages: Collection[str],
 ) -> Iterator[IntegrityFinding]:
-    """Findings about what a test file, or a conftest, now replaces. `tests` are the paths of all files of tests."""
+    """Findings about what a test file, or a conftest, now replaces.
+
+    `tests` are the paths of all files of tests, `packages` the names of the product's packages and modules.
+    """
     module = after.tree or ast.Module([], [])
+    own = {name for name, source in _sources(module).items() if source in packages} | {*packages}
     yield from _rebound(path, before, module, tests)
-    yield from _at_import(path, before, module)
+    yield from _at_import(path, before, module, own)
     fixtures = {} if before is None else {**before.functions, **before.tests}
     for name, function in (*after.functions.items(), *after.tests.items()):
         old = fixtures.get(name)
@@ -55,7 +63,7 @@ def replacement_findings(
         if is_test and old is not None:
             replaced = (_patched(function) - _patched(old)) & function.calls
         elif _is_automatic(function):
-            replaced = _patched(function, only_code=True) - (_patched(old) if old else set())
+            replaced = _patched(function, own) - (_patched(old) if old else set())
         else:
             replaced = set()
         if replaced:
@@ -75,8 +83,11 @@ def _is_of_test_case(function: PythonTest, file: PythonFile) -> bool:
     )
 
 
-def _patched(function: PythonTest, *, only_code: bool = False) -> set[str]:
-    """Last names of what it patches by mock or monkeypatch, but for the standard library. `only_code`: by other code."""
+def _patched(function: PythonTest, own: Collection[str] = ()) -> set[str]:
+    """Last names of what it patches by mock or monkeypatch, but for the standard library.
+
+    With names of the product's `own` modules: only code of these that is patched by other code.
+    """
     names = set()
     for call in ast.walk(function.node):
         if not isinstance(call, ast.Call):
@@ -89,11 +100,15 @@ def _patched(function: PythonTest, *, only_code: bool = False) -> set[str]:
                 for part in values[: 1 if is_named else 2]
             )
             value = values[1 if is_named else 2 :][:1]
-            if only_code and value and not isinstance(value[0], ast.Lambda | ast.Name | ast.Call):
-                continue
             root, _, rest = target.partition(".")
             name = rest.rpartition(".")[2]
-            if rest and root not in sys.stdlib_module_names and not (only_code and name.isupper()):
+            if own and (
+                root not in own
+                or name.isupper()
+                or (value and not isinstance(value[0], ast.Lambda | ast.Name | ast.Call))
+            ):
+                continue
+            if rest and root not in sys.stdlib_module_names:
                 names.add(name)
     return names
 
@@ -151,13 +166,23 @@ def _imported(tree: ast.Module) -> Mapping[str, str]:
     }
 
 
+def _sources(tree: ast.Module) -> Mapping[str, str]:
+    """First part of the module that each imported name is from."""
+    return {
+        (alias.asname or alias.name).partition(".")[0]: (
+            node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+        ).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+
+
 def _at_import(
-    path: str, before: PythonFile | None, tree: ast.Module
+    path: str, before: PythonFile | None, tree: ast.Module, own: Collection[str]
 ) -> Iterator[IntegrityFinding]:
     """Findings about code that runs when the file is imported, and was not there before."""
     old = {ast.dump(node) for node in _top(before.tree)} if before and before.tree else set()
-    modules = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
-               if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}  # fmt: skip
     for node in _top(tree):
         if ast.dump(node) in old:
             continue
@@ -180,7 +205,7 @@ def _at_import(
                 yield _at(path, node, ast.unparse(target), "replaces a module or a name")
             case ast.Assign(targets=[ast.Attribute() as target]):
                 root = ast.unparse(target).partition(".")[0]
-                if root in modules - {"os", "sys", "logging", "warnings"}:
+                if root in own and not isinstance(node.value, ast.Constant):
                     replaced = ast.unparse(target)
                     yield _at(path, node, replaced, f"replaces `{replaced}` for all tests")
             case ast.ImportFrom(module=str(module)) if module.startswith("_pytest.assertion"):

@@ -186,6 +186,8 @@ class TextFile:
     """Line and text of each."""
     assertions: int
     cleaned: str
+    mocked: frozenset[str] = frozenset()
+    """Modules of the project that it replaces by mocks."""
 
 
 def language_of(path: str) -> Language | None:
@@ -233,9 +235,11 @@ def read_text_file(path: str, text: str) -> TextFile:
         (cleaned.count("\n", 0, match.start()) + 1, " ".join(match[0].split()).rstrip("( "))
         for match in language.mark.finditer(cleaned)
     )
-    return TextFile(tuple(tests), marks, len(language.assertion.findall(cleaned)), cleaned)
+    mocked = frozenset(_MOCKED.findall(cleaned))
+    return TextFile(tuple(tests), marks, len(language.assertion.findall(cleaned)), cleaned, mocked)
 
 
+_MOCKED = re.compile(r"\b(?:jest|vi)\.(?:do)?[mM]ock\(\s*['\"`](\.[^'\"`\n]{1,200})")
 _WORD = re.compile(r"\w{2,}")
 _RETURN_FIRST = re.compile(r"(?:=>|\)|function[^{]*)\s*(?:\w+\s+)?\{\s*return\s*;?\s*\n")
 
