@@ -180,7 +180,7 @@ def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_word
     assert result.code == 3, result.err
     run_id = run_id_of(result)
     assert result.out.startswith(f"run {run_id} needs_human\n")
-    assert "- Say who waves goodbye." in result.out
+    assert "- plan_review, round 1 (REJECT): Say who waves goodbye." in result.out
     assert f"podium resume {run_id} --note" in result.err
     assert re.search(r"branch +task/add-a-farewell-\w+, from main\n", result.out)
     play(cli, good_turns())
