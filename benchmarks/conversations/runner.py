@@ -15,8 +15,14 @@ from podium.app.packs import open_pack
 from podium.config.configuration import load_configuration
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.jobs.operator.composition import OperatorSetup, build_operator, build_selection
+from podium.jobs.operator.composition import (
+    OperatorSetup,
+    build_conversation,
+    build_operator,
+)
 from podium.jobs.operator.models import OperatorMode
+from podium.jobs.operator.session import Session as OperatorSession
+from podium.ports import Transaction
 from podium.testing import FixedClock
 
 
@@ -71,16 +77,34 @@ class Office:
             state = self.podium.folders.state / "packs" / "roofing"
             write_rows(state / "roofing.db", world.rows(self._corpus.now))
         names = tuple(pack.name for pack in self._packs)
-        selection = await build_selection(self.podium, OperatorSetup(names, classifier="embedded"))
+        setup = OperatorSetup(names, classifier="embedded")
+        memory = HeldSession(OperatorSession(person="office", name=session.id))
+        conversation = await build_conversation(self.podium, setup, memory)
         scores = []
         turns = session.turns if follow_ups else session.turns[:1]
         for number, turn in enumerate(turns, 1):
             began = time.perf_counter()
-            answer = await selection.process(turn.text, OperatorMode.PLAN)
+            answer = await conversation.process(turn.text, OperatorMode.PLAN)
             seconds = time.perf_counter() - began
             judge = Judge(self._packs, turn, _resolver(world, session.turns), world.owner_of)
             scores.append(scored(judge, answer, session, number, seconds))
         return scores
+
+
+class HeldSession:
+    """The memory of one conversation, which nobody else goes on with."""
+
+    def __init__(self, session: OperatorSession) -> None:
+        self._session = session
+
+    async def load(self) -> OperatorSession:
+        return self._session
+
+    async def keep(self, before: OperatorSession, session: OperatorSession) -> None:
+        self._session = session
+
+    def save(self, tx: Transaction, before: OperatorSession, session: OperatorSession) -> None:
+        self._session = session
 
 
 def _resolver(world: World, turns: Sequence[Turn]) -> Resolve:
