@@ -145,7 +145,7 @@ class MentionFinder:
         return kinds
 
     async def _names(self) -> tuple[str, ...]:
-        """What records have where arguments take the name of a person: the people who do the work."""
+        """The names that records have in columns of the people who do the work, as arguments are called."""
         columns = {
             name
             for tool in self.pack.registry.tools
@@ -169,14 +169,14 @@ class MentionFinder:
         lexicon = pack_lexicon(self.pack)
         for lookup in self.pack.registry.lookup:
             columns = [column for column, kind in lookup.match.items() if kind in _TITLES]
-            nouns = [at for at, word in enumerate(words) if any(lexicon.kinds_by_name.get(form) == lookup.kind for form in word.forms)]  # fmt: skip
-            if not columns or not nouns:
+            positions = [at for at, word in enumerate(words) if any(lexicon.kinds_by_name.get(form) == lookup.kind for form in word.forms)]  # fmt: skip
+            if not columns or not positions:
                 continue
             near = {
                 at
-                for noun in nouns
-                for at in range(max(0, noun - _NEAR), min(len(words), noun + _NEAR + 1))
-                if at != noun and _says_something(words[at])
+                for position in positions
+                for at in range(max(0, position - _NEAR), min(len(words), position + _NEAR + 1))
+                if at != position and _says_something(words[at])
                 and not any(mention.start <= words[at].start < mention.end for mention in mentions)
             }  # fmt: skip
             scored = [

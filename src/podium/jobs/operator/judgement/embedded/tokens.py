@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rapidfuzz.distance import OSA
-
 _TOKEN = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
 """A word, or a reference such as `INV-9` and `lead_7f3a`, which has a digit and stays whole."""
 _CONTRACTED = re.compile(r"'(?:s|re|ve|ll|m)$")
@@ -284,6 +282,9 @@ def _abbreviates(short: str, token: str) -> bool:
 
 def distance(one: str, other: str, most: int) -> int:
     """Letters inserted, left out, replaced or swapped with their neighbour; `most + 1` when there are more."""
+    # Late: most messages have no word that nobody knows.
+    from rapidfuzz.distance import OSA
+
     return OSA.distance(one, other, score_cutoff=most)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from podium.core.packs import Pack
+from podium.core.packs import Pack, Skill
 from podium.jobs.operator.judgement.caution import NO_MORE, ParsedMessage, as_question
 from podium.jobs.operator.judgement.embedded.moods import MOOD_CUES, OPENINGS
 from podium.jobs.operator.judgement.embedded.query import LIGHT, PREPOSITIONS
@@ -99,7 +99,9 @@ def _takes_all(parsed: ParsedMessage, intent: ToolIntent) -> bool:
     """Return whether the whole message is an argument of a call."""
     entry = parsed.entry(intent)
     shapes = entry.input_schema.get("properties", {}) if entry else {}
-    return any(shape.get("x-resolve") == "message" for shape in shapes.values())
+    # What a context is about is found by the words of the message.
+    from_context = isinstance(entry, Skill) and bool(entry.needs_context)
+    return from_context or any(shape.get("x-resolve") == "message" for shape in shapes.values())
 
 
 def _used_positions(parsed: ParsedMessage) -> bytearray:
@@ -175,7 +177,7 @@ def _part(run: list[tuple[int, int, str]], parsed: ParsedMessage) -> Iterator[Un
         opens = not parsed.text[: run[0][0]].strip()
         yield Unused(
             " ".join(text.split()),
-            _weight(run, _complete(parsed), opens, parsed.finds, _lacks_record(parsed)),
+            _weight(run, _complete(parsed), opens, parsed.finds, _lacks_something(parsed)),
         )
 
 
@@ -184,7 +186,7 @@ def _weight(
     complete: bool,
     opens: bool,
     finds: Sequence[Entity],
-    lacks_record: bool,
+    lacks_something: bool,
 ) -> str:
     words = [text for _, _, text in run]
     if not CHANGES_SENSE.isdisjoint(words) or _NOT_YET.search(" ".join(words)):
@@ -192,7 +194,7 @@ def _weight(
     if any(find.kind == RECORD and find.touches(run[0][0], run[-1][1]) for find in finds):
         return "it names a record"
     named = (find for find in finds if find.touches(run[0][0], run[-1][1]))
-    if not lacks_record and any(map(_is_somebody, named)):
+    if not lacks_something and any(map(_is_somebody, named)):
         return "it names somebody"
     if complete and any(character.isdigit() for word in words for character in word):
         return "it has a figure"
@@ -220,15 +222,13 @@ def _complete(parsed: ParsedMessage) -> bool:
     return True
 
 
-def _lacks_record(parsed: ParsedMessage) -> bool:
-    """Return whether a call needs a record that the message does not give by its id: who is named may be it."""
+def _lacks_something(parsed: ParsedMessage) -> bool:
+    """Return whether a call is asked about anyway, or takes from a record what it needs: who is named may be it."""
     for intent in parsed.intents:
         entry = parsed.entry(intent)
-        shapes = entry.input_schema.get("properties", {}) if entry else {}
-        for name in entry.input_schema.get("required", ()) if entry else ():
-            kind = str(shapes.get(name, {}).get("x-kind", ""))
-            if name not in intent.arguments and kind.startswith("id:"):
-                return True
+        required = entry.input_schema.get("required", ()) if entry else ()
+        if any(name not in intent.arguments for name in required):
+            return True
     return False
 
 
