@@ -246,11 +246,14 @@ def _resolver(podium: Podium, pack: Pack) -> Resolve:
 
 def _mention_finder(podium: Podium, pack: Pack) -> Callable[[Message], Awaitable[Message]]:
     """Build what finds the records that a message names. Words of strangers look nothing up."""
-    from podium.jobs.operator.mentions import MentionFinder
-    from podium.jobs.operator.record_reader import open_records
 
     async def mention(message: Message) -> Message:
-        if message.provenance or (records := open_records(podium, pack)) is None:
+        if message.provenance or not podium.folders.state.is_dir():
+            return message
+        from podium.jobs.operator.mentions import MentionFinder
+        from podium.jobs.operator.record_reader import open_records
+
+        if (records := open_records(podium, pack)) is None:
             return message
         return await MentionFinder(pack, records).mentioned(message)
 
