@@ -248,7 +248,8 @@ def _mention_finder(podium: Podium, pack: Pack) -> Callable[[Message], Awaitable
     """Build what finds the records that a message names. Words of strangers look nothing up."""
 
     async def mention(message: Message) -> Message:
-        if message.provenance or not podium.folders.state.is_dir():
+        records_folder = podium.folders.state / "packs" / pack.name
+        if message.provenance or not (podium.has_record or records_folder.is_dir()):
             return message
         from podium.jobs.operator.mentions import MentionFinder
         from podium.jobs.operator.record_reader import open_records
