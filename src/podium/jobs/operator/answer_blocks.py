@@ -61,6 +61,9 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Intent: {classification.intent}"
     yield f"Confidence: {_percent(classification.confidence)}"
     yield f"Reasoning: {one_line(classification.reasoning)}"
+    if classification.not_used:
+        parts = ", ".join(repr(one_line(part)) for part in classification.not_used)
+        yield f"Not used: {parts}"
     if classification.urgency != "normal":
         yield f"Urgency: {classification.urgency}"
     if answer.reading_usage.turns:
@@ -88,6 +91,8 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
         yield f"  {number}. {one_line(option.label) or option.kind} ({option.id})"
     if answer.plan is None or answer.options:
         return
+    if answer.plan.summary:
+        yield f"In short: {one_line(answer.plan.summary)}"
     yield f"Plan hash: {answer.plan.plan_hash}"
     yield from change_lines(question_about(answer.plan))
     for step in answer.plan.steps:

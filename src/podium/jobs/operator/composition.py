@@ -244,6 +244,23 @@ def _resolver(podium: Podium, pack: Pack) -> Resolve:
     return resolve
 
 
+def _mention_finder(podium: Podium, pack: Pack) -> Callable[[Message], Awaitable[Message]]:
+    """Build what finds the records that a message names. Words of strangers look nothing up."""
+
+    async def mention(message: Message) -> Message:
+        records_folder = podium.folders.state / "packs" / pack.name
+        if message.provenance or not (podium.has_record or records_folder.is_dir()):
+            return message
+        from podium.jobs.operator.mentions import MentionFinder
+        from podium.jobs.operator.record_reader import open_records
+
+        if (records := open_records(podium, pack)) is None:
+            return message
+        return await MentionFinder(pack, records).mentioned(message)
+
+    return mention
+
+
 def _own_reading(pack: Pack) -> tuple[FieldExtractor, ReadAlone]:
     """Podium's own reader of a pack, without a model."""
     from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
@@ -318,6 +335,7 @@ async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> 
             approver=approver,
             habits=habits_of(podium),
             user=user,
+            mention=_mention_finder(podium, pack),
             resolve=_resolver(podium, pack),
             complete=_completer(podium, pack),
             max_tool_calls=options.max_tool_calls,

@@ -79,6 +79,18 @@ class ResolvedRecord(RecordRef):
     """The argument: the record's id, or a value that the record gives."""
 
 
+class RecordMention(FrozenModel):
+    """Part of a message that names records."""
+
+    start: int
+    end: int
+    text: str
+    records: tuple[RecordRef, ...]
+    """Those that it may name."""
+    reach: tuple[str, ...] = ()
+    """Kinds of values that these lead to, such as `id:job` and `phone`."""
+
+
 class Message(FrozenModel):
     """Message to the operator, with its context."""
 
@@ -98,6 +110,10 @@ class Message(FrozenModel):
     """How many of these the last message was about."""
     shown: tuple[RecordRef, ...] = ()
     """The list of records that was shown last, in its order."""
+    mentions: tuple[RecordMention, ...] = ()
+    """Records that its words name."""
+    names: tuple[str, ...] = ()
+    """Names of people that records have, such as those who do the work."""
 
     @property
     def shown_text(self) -> str:
@@ -139,6 +155,8 @@ class Reading(FrozenModel):
     """With `clarify`: a question that one answer settles."""
     candidates: tuple[str, ...] = ()
     """With `clarify` and `refuse`: tools that may have been meant."""
+    not_used: tuple[str, ...] = ()
+    """Parts of the message that no call uses."""
 
 
 class IntentClassification(FrozenModel):
@@ -161,6 +179,8 @@ class IntentClassification(FrozenModel):
     conflict: Conflict | None = None
     classifier: str = ""
     """Classifier that read the message: `embedded`, or the name of a model."""
+    not_used: tuple[str, ...] = ()
+    """Parts of the message that no call uses."""
     options: tuple[RecordRef, ...] = ()
     """Records of which one is meant."""
     option_field: str = ""
@@ -229,6 +249,8 @@ class RunPlan(FrozenModel):
     irreversible: tuple[str, ...] = ()
     """Tools of the plan that cannot be undone."""
     safer_alternative: str = ""
+    summary: str = ""
+    """What it does, in one line of plain English."""
     rejected_because: str = ""
     undoes: str = ""
     """The receipt this plan reverses, as `RUN#NUMBER`."""

@@ -173,6 +173,11 @@ async def nothing_resolved(message: Message, reading: Reading) -> ReferenceResol
     return unresolved(reading, message.text)
 
 
+async def nothing_mentioned(message: Message) -> Message:
+    """Find nothing: no records are known."""
+    return message
+
+
 async def nothing_completed(message: Message) -> Mapping[str, Json]:
     """Complete nothing: the context is as it was handed in."""
     return message.context
@@ -209,6 +214,8 @@ class OperatorDeps:
     user: str
     resolve: Resolve = nothing_resolved
     """Takes arguments that the message leaves out from records, and what `x-resolve` names."""
+    mention: Callable[[Message], Awaitable[Message]] = nothing_mentioned
+    """Finds the records that the message names."""
     complete: Callable[[Message], Awaitable[Mapping[str, Json]]] = nothing_completed
     """Fills the parts of a context that may leave out which record they are about."""
     max_tool_calls: int = 50
@@ -362,6 +369,7 @@ class Operator:
         )
 
     async def _classified(self, message: Message) -> IntentClassification:
+        message = await self._deps.mention(message)
         resolution = await self._deps.resolve(message, await self._deps.classifier.read(message))
         calls = tuple(
             intent.model_copy(update={"records": records})

@@ -27,6 +27,7 @@ from podium.jobs.operator.models import (
     ToolIntent,
     Urgency,
 )
+from podium.render.argument_text import value_text
 
 _PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
 _NOTHING = object()
@@ -352,6 +353,7 @@ def edited_plan(
             "steps": tuple(steps),
             "estimate": reduce(Estimate.plus, (step.estimate for step in steps), Estimate()),
             "irreversible": _irreversible(steps),
+            "summary": _summary(steps, [_registered(pack, step.tool) for step in steps]),
         }
     )
 
@@ -427,8 +429,24 @@ def _plan(
         approvals=tuple(dict.fromkeys(group for tool in tools for group in tool.approvals)),
         irreversible=_irreversible(steps),
         safer_alternative=_safer(tools),
+        summary=_summary(steps, tools),
         rejected_because=reason,
     )
+
+
+def _summary(steps: Sequence[PlanStep], tools: Sequence[PackTool]) -> str:
+    """Restate the calls in one line: what each tool is for, and with which values."""
+    return "; then ".join(_restated(step, tool) for step, tool in zip(steps, tools, strict=True))
+
+
+def _restated(step: PlanStep, tool: PackTool) -> str:
+    act = tool.description.split(". ")[0].split(":")[0].rstrip(".")
+    values = [
+        f"{name.removesuffix('_id').replace('_', ' ')} {value_text(value)}"
+        for name, value in step.arguments.items()
+        if not isinstance(value, dict) and value != tool.properties.get(name, {}).get("default")
+    ]
+    return f"{act} ({', '.join(values)})" if values else act
 
 
 def _steps(drafts: Sequence[Draft], pack: Pack, provenance: Sequence[str]) -> list[PlanStep]:

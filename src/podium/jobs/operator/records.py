@@ -57,6 +57,21 @@ class PackRecords:
     def kinds(self) -> frozenset[str]:
         return frozenset(lookup.kind for lookup in self._pack.registry.lookup)
 
+    def lists_all(self, kind: str) -> bool:
+        """Return whether the records of a kind can be listed without a word that they have."""
+        lookup = self._pack.lookup(kind)
+        return lookup is not None and not _needs_words(lookup.find)
+
+    async def all_of(self, kind: str) -> list[Record]:
+        """Return all records of a kind that can be listed."""
+        lookup = self._pack.lookup(kind)
+        return await self._listed(lookup) if lookup else []
+
+    async def with_word(self, kind: str, word: str) -> list[Record]:
+        """Return the records that the source finds by a word."""
+        lookup = self._pack.lookup(kind)
+        return (await self._records(lookup, lookup.find, {MENTION: word}))[0] if lookup else []
+
     async def by_id(self, kind: str, record_id: str) -> Record | None:
         """Return the record. None: there is no such record, or it cannot be read."""
         lookup = self._pack.lookup(kind)

@@ -71,6 +71,7 @@ class References:
     person: bool
     thing: bool
     ordinal: int = 0
+    text: str = ""
 
     @property
     def anaphoric(self) -> bool:
@@ -127,6 +128,7 @@ def references_in(
         person=not PERSONS.isdisjoint(lowered),
         thing=any(_is_pronoun(lowered, at) for at in range(len(lowered))),
         ordinal=next((phrase.ordinal for phrase in phrases if phrase.ordinal), 0),
+        text=text,
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
-from podium.jobs.operator.judgement.embedded.tokens import ACTION_VERBS, READ
+from podium.jobs.operator.judgement.embedded.tokens import ACTION_VERBS, READ, stem
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.fields.pack_lexicon import (
     Parameter,
@@ -24,11 +24,15 @@ from podium.jobs.operator.judgement.fields.pack_lexicon import (
     pack_lexicon,
     properties_of,
 )
+from podium.jobs.operator.judgement.ground_check import tokens_of
 from podium.jobs.operator.judgement.judge import filled_by_others, missing_of
+from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON
+from podium.jobs.operator.mentions import scope_of
 from podium.jobs.operator.models import (
     Intent,
     Message,
     Reading,
+    RecordMention,
     RecordRef,
     ResolvedRecord,
     ToolIntent,
@@ -156,6 +160,9 @@ class Resolver:
             others = [kind for kind in asked if f"id:{kind}" != parameter.kind]
             left = await self._without_others(parameter, references, others)
             match = await self._match(parameter, intent, entry, name in lacking, left)
+            if match.record and (already := self._already_so(entry, name, match.record)):
+                self._problem, self._field = _RecordMatch(question=already), name
+                continue
             value = self._value(parameter, match.record) if match.record else None
             if match.record is None or value is None:
                 self._ask(name, match, parameter.kind, needed=name in lacking)
@@ -207,7 +214,8 @@ class Resolver:
             return _NOTHING
         if parameter.kind.startswith("id:") and kind in self.records.kinds:
             # Another record is wanted in the place of a given one: `same for Sarah`.
-            return await self._for_id(kind, lacks or given, entry, references)
+            named = parameter.required and bool(scope_of(self._named_here, intent.source))
+            return await self._for_id(kind, lacks or given or named, entry, references)
         if parameter.kind in _CONTACTS and given and not self.message.about:
             return await self._placed(parameter.kind, str(intent.arguments[parameter.name]))
         if parameter.kind in _CONTACTS and (given or lacks):
@@ -222,6 +230,29 @@ class Resolver:
             return
         if match.question and not self._problem.question:
             self._problem, self._field = match, name
+
+    def _already_so(self, entry: PackTool | Skill, name: str, record: Record) -> str:
+        """The question about a call whose result is there already, by the rows that would prove it."""
+        # From T2 on a person decides about it anyway.
+        checks = entry.verify if isinstance(entry, PackTool) and entry.tier < ASKS_A_PERSON else ()
+        for check in checks:
+            expected = {
+                column: value
+                for column, value in check.expect.items()
+                if not (isinstance(value, str) and value.startswith("$"))
+            }
+            same = expected and all(
+                record.row.get(column) == value for column, value in expected.items()
+            )
+            if (
+                same
+                and check.where == {"id": f"$arg.{name}"}
+                and len(expected) == len(check.expect)
+            ):
+                status = ", ".join(f"{column} {value}" for column, value in expected.items())
+                label = record.label or record.id
+                return f"{_word(record.kind).capitalize()} {label!r} has {status} already. What should be done?"
+        return ""
 
     def _parameters(self, entry: PackTool | Skill) -> Iterator[Parameter]:
         """Ids first: what else is missing may be known of the record."""
@@ -261,6 +292,8 @@ class Resolver:
     async def _for_id(
         self, kind: str, needed: bool, entry: PackTool | Skill, references: References
     ) -> _RecordMatch:
+        if not needed and not _reads(entry) and self._named_here:
+            return await self._beside(kind, references)
         if not needed:
             # A list may be narrowed down; what changes something is asked for what it needs, and no more.
             if not _reads(entry) or not (references.pointed or references.person):
@@ -279,11 +312,22 @@ class Resolver:
                 return _RecordMatch(matches[0].record) if len(matches) == 1 else _NOTHING
         return _NOTHING
 
+    async def _beside(self, kind: str, references: References) -> _RecordMatch:
+        """The record for an argument that may be left out: one that is named itself, or by the noun of its thing."""
+        mentions = scope_of(self._named_here, references.text)
+        nouns = pack_lexicon(self.pack).kinds_by_name
+        named = any(ref.kind == kind for mention in mentions for ref in mention.records)
+        if not named and not any(nouns.get(word) == kind for word in tokens_of(references.text)):
+            return _NOTHING
+        found = await self._by_mentions(kind, references)
+        return found if found and found.record else _NOTHING
+
     async def _for_contact(self, contact: str, references: References) -> _RecordMatch:
         """The person that a message goes to: a record that has such an address."""
         lookups = [lookup for lookup in self.pack.registry.lookup if contact in lookup.gives]
         for lookup in sorted(lookups, key=lambda lookup: not lookup.person):
-            if references.pointed or references.words or references.anaphoric:
+            named = scope_of(self._named_here, references.text)
+            if references.pointed or references.words or references.anaphoric or named:
                 return await self._meant(lookup.kind, references)
         return _NOTHING
 
@@ -321,6 +365,8 @@ class Resolver:
 
     async def _meant(self, kind: str, references: References) -> _RecordMatch:
         """The record of a kind that is meant: by its words, by its place in a list, by a pronoun."""
+        if self._named_here and (found := await self._by_mentions(kind, references)):
+            return found
         if references.words and (found := await self._by_words(kind, references)) is not None:
             return found
         if references.pointed:
@@ -333,6 +379,56 @@ class Resolver:
         if any(phrase.newest for phrase in references.phrases if phrase.kind == kind):
             return await self._newest(kind)
         return await self._from_conversation(kind, references)
+
+    @property
+    def _named_here(self) -> tuple[RecordMention, ...]:
+        """The mentions, unless the conversation goes on about another record than the text."""
+        return () if self.message.about else self.message.mentions
+
+    async def _by_mentions(self, kind: str, references: References) -> _RecordMatch | None:
+        """The record that belongs to all that was named. None: nothing that was named has any of the kind."""
+        mentions = scope_of(self._named_here, references.text)
+        if not mentions and len(self._named_here) == 1:
+            mentions = list(self._named_here)
+        candidates: dict[str, Record] = {}
+        for mention in mentions:
+            own: dict[str, Record] = {}
+            for ref in mention.records:
+                record = await self.records.by_id(ref.kind, ref.id)
+                if record is not None:
+                    for one in await self.records.belonging(kind, record):
+                        own[one.id] = one
+            both = {key: record for key, record in candidates.items() if key in own}
+            candidates = both or candidates or own
+        if not candidates:
+            return None
+        records = self._narrowed(kind, tuple(candidates.values()), references.text)
+        if len(records) == 1:
+            return _RecordMatch(records[0])
+        return _RecordMatch(
+            question=f"Which {_word(kind)} do you mean?", options=records[:MAX_OPTIONS]
+        )
+
+    def _narrowed(self, kind: str, records: tuple[Record, ...], text: str) -> tuple[Record, ...]:
+        """The records whose title has most of the words of a text."""
+        lookup = self.pack.lookup(kind)
+        columns = (
+            [column for column, kind in lookup.match.items() if kind == "text"] if lookup else []
+        )
+        if len(records) < 2 or not columns:
+            return records
+        said = {stem(word) for word in tokens_of(text)}
+        hits = [
+            sum(
+                stem(token) in said
+                for column in columns
+                for token in tokens_of(str(record.row.get(column) or ""))
+            )
+            for record in records
+        ]
+        return tuple(
+            record for record, count in zip(records, hits, strict=True) if count == max(hits)
+        )
 
     async def _by_words(self, kind: str, references: References) -> _RecordMatch | None:
         """None: no word names a record."""

@@ -175,6 +175,7 @@ def judge(
         question=verdict.question,
         conflict=verdict.conflict,
         classifier=classifier,
+        not_used=reading.not_used if verdict.intent is Intent.EXECUTE else (),
     )
 
 

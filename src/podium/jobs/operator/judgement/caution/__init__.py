@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.caution.doubts import look_again
+from podium.jobs.operator.judgement.caution.doubts import NO_MORE, as_question, look_again
+from podium.jobs.operator.judgement.caution.message_tokens import ParsedMessage
 
-__all__ = ["look_again"]
+__all__ = ["NO_MORE", "ParsedMessage", "as_question", "look_again"]

@@ -45,6 +45,23 @@ def strange_amount(parsed: ParsedMessage) -> str:
     return ""
 
 
+def past_day(parsed: ParsedMessage) -> str:
+    """Asks where a day that lies ahead by its nature is a past one: nobody can be booked for yesterday."""
+    today = parsed.now.date().isoformat()
+    for intent in parsed.intents:
+        tool = parsed.pack.tool(intent.tool)
+        if tool is None or not (tool.undo or tool.verify):
+            continue
+        for argument in parsed.arguments_of(intent):
+            ahead = argument.kind == "date" and not argument.name.split("_")[0].endswith("ed")
+            value = str(argument.value)
+            # Who writes the year has looked at it.
+            dated = any(value[:4] in find.text for find in parsed.finds if find.kind == "date")
+            if ahead and value < today and not dated:
+                return f"{argument.value} is past. Which day should it be?"
+    return ""
+
+
 _ABOVE = (
     r"(?:boss|owners?|manager|management|ops|operations|admin|administrator|supervisor|director|head office"
     r"|office|ceo|cfo|accounts|legal|partner|team lead|foreman|me|us|myself|everyone|everybody|all)"
@@ -108,7 +125,7 @@ _UNREAD = re.compile(
 """A time of day, or an id with a colon behind it."""
 _SEVERAL = re.compile(r"\b([^\W\d_]{3,}s)\s?:\s*(?=\S[^\n]{0,400}(?:[,;\n]| and ))")
 _QUOTED = re.compile(r"\"([^\"]{2,400})\"")
-_NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: on)? \Z")
+NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: on)? \Z")
 """Text before a day that is given up: `move it from Monday to Tuesday`."""
 _APIECE = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
 _BEFORE = 24
@@ -168,7 +185,7 @@ def _matters(parsed: ParsedMessage, find: Entity) -> bool:
     """Return whether it makes a difference when: what is still to come does."""
     if find.kind == "time":
         return any(find.kind in parsed.kinds_of(intent) for intent in parsed.intents)
-    before = _NO_MORE.search(parsed.lower, max(0, find.start - _BEFORE), find.start)
+    before = NO_MORE.search(parsed.lower, max(0, find.start - _BEFORE), find.start)
     return before is None and str(find.value)[:10] > parsed.now.date().isoformat()
 
 
@@ -315,6 +332,7 @@ _DOUBTS = (
     only_talk,
     only_quoted,
     strange_amount,
+    past_day,
     shared,
     left_over,
     not_asked_for,
@@ -336,14 +354,19 @@ def look_again(
     parsed = ParsedMessage(message.text, reading.calls, pack, entities, message.now)
     for doubt in _DOUBTS:
         if question := doubt(parsed):
-            return reading.model_copy(
-                update={
-                    "intent": Intent.CLARIFY,
-                    "confidence": min(reading.confidence, _UNSURE),
-                    "reasoning": "Part of the message is in doubt, so nothing is done until the question is answered",
-                    "question": question,
-                    "calls": (),
-                    "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.calls)),
-                }
-            )
+            return as_question(reading, question)
     return reading
+
+
+def as_question(reading: Reading, question: str) -> Reading:
+    """The reading as a question, below what acts."""
+    return reading.model_copy(
+        update={
+            "intent": Intent.CLARIFY,
+            "confidence": min(reading.confidence, _UNSURE),
+            "reasoning": "Part of the message is in doubt, so nothing is done until the question is answered",
+            "question": question,
+            "calls": (),
+            "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.calls)),
+        }
+    )

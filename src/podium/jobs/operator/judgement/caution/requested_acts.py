@@ -208,7 +208,8 @@ _REHEARSALS = re.compile(
     r"|\b(?:just|only) (?:testing|a test|an example|a drill|kidding|joking)\b|\bfor testing (?:only|purposes)\b"
 )
 _FORWARDED = re.compile(
-    r"\A\W*(?:fwd?|wg|tr)\s*:|^\s*>|^-{2,}\s*(?:original|forwarded) message|\bbegin forwarded message\b|\bon [^\n]{4,80} wrote:",
+    r"\A\W*(?:fwd?|wg|tr)\s*:|^\s*>|^-{2,}\s*(?:original|forwarded) message|\bbegin forwarded message\b|\bon [^\n]{4,80} wrote:"
+    r"|\A\W*(?:sms|text|e-?mail|message|voicemail|note|letter)s? from\b|\b(?:transcript|pasted?|says?|wrote):",
     re.MULTILINE,
 )
 _FOREIGN_NO = re.compile(

@@ -32,8 +32,9 @@ from podium.jobs.operator.judgement.embedded.tokens import (
 )
 from podium.jobs.operator.judgement.embedded.tool_index import Index, IndexEntry, index_of
 from podium.jobs.operator.judgement.embedded.tool_score import FAINTEST, OPEN, Fit
+from podium.jobs.operator.judgement.embedded.unused import account_for
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
+from podium.jobs.operator.models import Intent, Message, Reading, RecordMention, ToolIntent
 
 
 class Extractor(Protocol):
@@ -41,7 +42,13 @@ class Extractor(Protocol):
         """Extract arguments for the properties of the tool; only those that were found."""
         ...
 
-    def entities(self, text: str, now: datetime) -> Sequence[Entity]:
+    def entities(
+        self,
+        text: str,
+        now: datetime,
+        mentions: Sequence[RecordMention] = (),
+        names: Sequence[str] = (),
+    ) -> Sequence[Entity]:
         """Every value of a kind that can be told without knowing the tool."""
         ...
 
@@ -275,7 +282,7 @@ class EmbeddedClassifier:
         index = self._index
         if unknown := self._unknown_tool(text):
             return _refused(f"Pack {self._pack.name!r} has no tool {unknown!r}")
-        entities = self._extract.entities(text, message.now)
+        entities = self._extract.entities(text, message.now, message.mentions, message.names)
         cleaned = message.model_copy(update={"text": text})
         if subject := self._examples.find(text, entities, message.now):
             exact = self._as_example(subject, cleaned)
@@ -296,7 +303,8 @@ class EmbeddedClassifier:
             return _refused("The message has no readable words")
         wisher = IntentBuilder(self._pack, index, reader, self._extract, message)
         decided = self._opened(_decided(understood, wisher), understood)
-        return look_again(decided, cleaned, self._pack, entities)
+        doubted = look_again(decided, cleaned, self._pack, entities)
+        return account_for(doubted, cleaned, self._pack, entities, plain)
 
     def _as_example(self, subject: PackTool | Skill, message: Message) -> Reading:
         """The reading of a sentence in the very words of an example."""

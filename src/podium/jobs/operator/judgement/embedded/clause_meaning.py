@@ -35,6 +35,7 @@ from podium.jobs.operator.judgement.embedded.tool_score import (
     confidence_of,
     fits_of,
 )
+from podium.jobs.operator.judgement.fields.extractor import RECORD
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
 
 PERHAPS_SOMETHING_ELSE, SOMETHING_ELSE = 0.75, 0.3
@@ -87,6 +88,7 @@ def _is_open(clause: Clause, query: Query, fits: Sequence[Fit]) -> bool:
     named = (
         query.things
         or query.kinds
+        or query.reach
         or any(name in query.context_names for name in best.entry.required)
     )
     values = query.kinds - {"number"}
@@ -345,13 +347,24 @@ class Reader:
 
     def _query(self, clause: Clause, before: ClauseMeaning | None) -> Query:
         inside = [entity for entity in self.entities if clause.start <= entity.start < clause.end]
-        kinds = {_kind(entity, clause) for entity in inside}
+        records = [entity for entity in inside if entity.kind == RECORD]
+        kinds = {_kind(entity, clause) for entity in inside if entity.kind != RECORD}
         query = query_of(clause.tokens, self.index, kinds, self.context_names, clause.implied)
+        if records:
+            also = {
+                entity.kind for entity in inside for record in records
+                if entity is not record and entity.touches(record.start, record.end)
+            }  # fmt: skip
+            query = replace(
+                query,
+                reach=frozenset(kind for record in records for kind in record.value),
+                also=frozenset(also),
+            )
         query = query if clause.tail else self._with_spelled(query, inside)
         if before is None or before.entry is None or not query.weights:
             return query
         points_back = self._points_back(clause.tokens)
-        if not points_back and (query.things or query.kinds or query.strange):
+        if not points_back and (query.things or query.kinds or query.reach or query.strange):
             return query
         meant = {
             thing for thing in before.entry.objects if before.entry.strengths[thing] >= IN_NAME

@@ -64,6 +64,10 @@ class Query:
     """True if it is a question, whose verbs ask for nothing but an answer."""
     strange: bool = False
     """True if a word that no entry has stands where the thing should stand."""
+    reach: frozenset[str] = frozenset()
+    """Kinds of values that the records which it names lead to."""
+    also: frozenset[str] = frozenset()
+    """Kinds of values that only name these records."""
 
     @property
     def to_see(self) -> bool:

@@ -53,6 +53,11 @@ _IRREGULAR = {
     "takings": "takings", "address": "address", "need": "need",
     "speed": "speed", "booking": "book", "bookings": "book", "mail": "email", "emails": "email", "texts": "text",
 }  # fmt: skip
+_CHAT = {
+    "y": "why", "wat": "what", "wots": "whats", "wot": "what", "cos": "because", "coz": "because", "bc": "because",
+    "r": "are", "gunna": "gonna", "w": "with", "w/": "with", "tho": "though",
+}  # fmt: skip
+"""What people write for short."""
 _VOWEL = re.compile(r"[aeiouy]")
 _LONG_INGS = 6
 _SHORT_WITH_LL = 6
@@ -104,6 +109,7 @@ def _folded(text: str) -> Iterator[tuple[str, int, int]]:
     """Each word case-folded and without apostrophes, and where it stands."""
     for match in _TOKEN.finditer(text):
         token = match.group().casefold()
+        token = _CHAT.get(token, token)
         if "'" in token:
             token = _CONTRACTED.sub("", token).replace("'", "")
         if "-" not in token or any(character.isdigit() for character in token):
@@ -276,20 +282,10 @@ def _abbreviates(short: str, token: str) -> bool:
 
 def distance(one: str, other: str, most: int) -> int:
     """Letters inserted, left out, replaced or swapped with their neighbour; `most + 1` when there are more."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, character in enumerate(one, 1):
-        earlier, before, row = before, row, [i]
-        for j, against in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (character != against))
-            if i > 1 and j > 1 and character == other[j - 2] and one[i - 2] == against:
-                cost = min(cost, earlier[j - 2] + 1)
-            row.append(cost)
-        if min(row) > most:
-            return most + 1
-    return min(row[-1], most + 1)
+    # Late: most messages have no word that nobody knows.
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(one, other, score_cutoff=most)
 
 
 _EVERYDAY = """
@@ -360,7 +356,7 @@ _KINDS = {
     " prepare start build issue set insert file pop chuck whack stick jot leave store upload attach save import load",
     "update": "update change edit correct fix amend modify set rename adjust replace move mark switch put bump shift",
     "remove": "delete remove archive discard scrap drop bin trash purge erase cancel void abort revoke annul kill"
-    " withdraw destroy wipe clear",
+    " withdraw destroy wipe clear ditch",
     "restore": "restore reopen reinstate unarchive recover revert undo reactivate unvoid uncancel resume bring reverse",
     "send": "send text txt email message sms mail notify forward ping deliver contact ask request remind tell shoot drop flick",
     "finish": "complete finish finalize finalise close conclude done submit wrap lock lodge finished mark tick",

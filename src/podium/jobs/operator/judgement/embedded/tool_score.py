@@ -112,8 +112,8 @@ def _is_everyday(phrase: Phrase, entry: IndexEntry) -> bool:
 
 
 def _points(query: Query) -> bool:
-    """Return whether it speaks of something that is there: of several things, or of one by its id."""
-    return query.several or any(kind.startswith("id") for kind in query.kinds)
+    """Return whether it speaks of something that is there: of several things, or of one by its id or name."""
+    return query.several or bool(query.reach) or any(kind.startswith("id") for kind in query.kinds)
 
 
 def _nearest(query: Query, index: Index, entry: IndexEntry) -> tuple[float, Phrase | None]:
@@ -187,8 +187,11 @@ def _values(query: Query, entry: IndexEntry) -> float:
     taken = set(entry.kinds.values())
     taken |= {"period", "datetime"} if "date" in taken else set()
     taken |= {"id"} if any(kind.startswith("id:") for kind in taken) else set()
-    used = sum(1 for kind in query.kinds if kind in taken)
-    fitting = used / len(query.kinds) if query.kinds else 0.5
+    reached = taken & query.reach
+    kinds = {kind for kind in query.kinds if kind in taken or kind not in query.also}
+    count = len(kinds) + (1 if query.reach else 0)
+    used = sum(1 for kind in kinds if kind in taken) + (1 if reached else 0)
+    fitting = used / count if count else 0.5
     needed = [name for name in entry.required if entry.kinds.get(name) not in ("text", "")]
     missing = [
         name
@@ -198,7 +201,15 @@ def _values(query: Query, entry: IndexEntry) -> float:
     filled = not entry.resolved.isdisjoint(missing)
     there = 1 - len(missing) / len(needed) if needed and not filled else 0.7
     # Who speaks of several things has no single one in mind.
-    one = query.several and any(entry.kinds[name].startswith("id:") for name in missing)
+    reached_ids = query.reach - query.kinds
+    one = query.several and any(
+        entry.kinds[name].startswith("id:")
+        and (
+            name in missing
+            or (entry.kinds[name] in reached_ids and _makes(entry.kinds[name], entry))
+        )
+        for name in needed
+    )
     # An id of what a tool makes or lists speaks of one that is there already.
     other = any(
         kind.startswith("id:") and kind not in taken and _makes(kind, entry) for kind in query.kinds
@@ -214,6 +225,8 @@ def _is_filled(name: str, query: Query, entry: IndexEntry) -> bool:
     if name in entry.choices:
         return any(token in query.weights for token in entry.choices[name])
     kind = entry.kinds[name]
+    if kind in query.reach:
+        return True
     return kind in query.kinds or (kind.startswith("id:") and "id" in query.kinds)
 
 

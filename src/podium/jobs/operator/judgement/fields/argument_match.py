@@ -48,6 +48,8 @@ _SUM_AFTER = token_set("each per apiece")
 _AFTER_SUM = token_set(
     "on to by for off from in at via with as and now today yesterday towards against is was please thanks"
 )
+_SURELY_A_SUM = 50
+"""A number from which on it is no count of things, where a sum is asked for and nothing behind it is counted."""
 _FOR_WHOM = token_set("to for")
 _WITH_WHOM = token_set("with by send have get remind ask tell")
 _DOING = token_set("will can is does should")
@@ -65,6 +67,7 @@ class Matching:
 
     def run(self, parameters: Sequence[Parameter]) -> list[Match]:
         self._ids([parameter for parameter in parameters if parameter.kind.startswith("id:")])
+        self._prices([parameter for parameter in parameters if parameter.kind == "money"])
         for kind in dict.fromkeys(parameter.kind for parameter in parameters):
             alike = [
                 parameter
@@ -144,6 +147,24 @@ class Matching:
             return False
         prefix = id_prefix(entity.value)
         return parameter.required or bool(prefix and kind.startswith(prefix))
+
+    def _prices(self, parameters: Sequence[Parameter]) -> None:
+        """`tony paid 300`, `ladder hire 220`: the one sum that is needed, where no word behind it makes it a count."""
+        sums = [entity for entity in self._free if entity.kind == "money"]
+        ends = [
+            entity
+            for entity in self._free
+            if entity.kind == "number" and not entity.text.endswith("%") and self._ends(entity)
+        ]
+        if len(parameters) == 1 and not sums and len(ends) == 1:
+            large = ends[0].value >= _SURELY_A_SUM
+            if large or self._is_sum(ends[0]):
+                self._take(parameters[0], ends[0])
+
+    def _ends(self, number: Entity) -> bool:
+        after = self._tokenized.after(number.end, 1)
+        gap = self._tokenized.smooth[number.end : after[0].start].strip() if after else ","
+        return bool(gap) or after[0].lower in _AFTER_SUM | {"ref", "cash"}
 
     def _sums(self, parameters: list[Parameter]) -> None:
         """`a payment of 500`: a bare number is a sum where a word makes it one."""

@@ -145,6 +145,9 @@ def _named(match: Match, today: date, past: bool) -> date | None:
 
 def _weekday(match: Match, today: date, past: bool) -> date | None:
     weekday, which, after = weekday_of(match["weekday"]), match["which"] or "", match["after"] or ""
+    if not which and match.string[max(0, match.start() - 4) : match.start()] == "the ":
+        # `the Friday` is that of a week which was spoken of before.
+        return None
     if which.startswith(("last", "past", "previous")) or (past and not which and not after):
         return weekday_before(today, weekday)
     if which.startswith("next"):
@@ -217,6 +220,12 @@ def _of_this_month(match: Match, today: date, past: bool) -> date | None:
     return None
 
 
+def _holiday(match: Match, today: date, past: bool) -> date | None:
+    new_year = match[0].startswith("new")
+    day = nearest(1, 1, today, past) if new_year else nearest(25, 12, today, past)
+    return day - timedelta(days=1) if day and match["eve"] else day
+
+
 _TABLE: tuple[tuple[str, Reader, int, tuple[str, ...]], ...] = tuple(
     (pattern, reader, certainty, tuple(needles.split()))
     for pattern, reader, certainty, needles in (
@@ -227,11 +236,12 @@ _TABLE: tuple[tuple[str, Reader, int, tuple[str, ...]], ...] = tuple(
         (rf"\b(?:(?:{_ANY_WEEKDAY}),? )?(?P<month>{MONTHS})\.? (?:the )?(?P<day>{_DAY})(?![\w:])(?!\.\d)(?:,? (?P<year>20\d\d)\b)?", _named, 77, "jan feb mar apr may jun jul aug sep oct nov dec"),
         (rf"\b(?:(?P<early>a week (?:on|from)) )?(?:(?P<which>next|this coming|this|last|past|previous|coming|on) )?(?P<weekday>{WEEKDAYS})(?P<after> week\b| fortnight\b| after next\b)?(?!\w)", _weekday, 75, "day"),
         (rf"\b(?P<early>)(?:(?P<which>next|this|last|on|by|before|until|till|due|from) )(?P<weekday>{SHORT_WEEKDAYS})(?P<after> week\b| fortnight\b)?(?!\w)", _weekday, 74, "mon tue wed thu fri sat sun"),
-        (rf"\b(?P<early>)(?P<which>)(?P<weekday>{SHORT_WEEKDAYS})(?P<after>)(?= (?:at )?\d{{1,2}}(?:[:.]\d\d)? ?(?:[ap]m\b|$)| (?:arvo|morning|afternoon)\b)", _weekday, 73, "mon tue wed thu fri sat sun"),
+        (rf"\b(?P<early>)(?P<which>)(?P<weekday>{SHORT_WEEKDAYS})(?P<after> week\b| fortnight\b)?(?= (?:at )?\d{{1,2}}(?:[:.]?\d\d)? ?(?:[ap]m\b|ish\b|$)| (?:arvo|morning|afternoon|first thing|same|with|w|half|quarter)\b|$|,)", _weekday, 73, "mon tue wed thu fri sat sun"),
         (rf"\b(?:(?:the )?day (?:after (?:{_TOMORROW})|before yesterday)|to-?day|tonight|this (?:morning|arvo|afternoon|evening)|{_TOMORROW}|yesterday)\b", _near, 76, "day to tm 2mo this"),
+        (r"\b(?:x-?mas|christmas|new year'?s?)(?: (?P<eve>eve)| day)\b", _holiday, 77, "mas year"),
         (rf"\b(?:in|within) (?P<count>{COUNT}) (?P<unit>{_UNIT})(?:'s?)?(?: time)?\b", _ahead, 76, "day week month year fortnight"),
         (rf"\b(?P<count>{COUNT}) (?P<unit>{_UNIT})(?:'s?)? (?:time\b|from now\b|hence\b)", _ahead, 76, "day week month year fortnight"),
-        (rf"\b(?P<count>{COUNT}) (?P<unit>{_UNIT}) (?:from|after) (?P<from>today|{_TOMORROW}|{WEEKDAYS})\b", _from_day, 77, "from after"),
+        (rf"\b(?P<count>{COUNT}) (?P<unit>{_UNIT}) (?:from|after) (?P<from>today|{_TOMORROW}|{WEEKDAYS}|{SHORT_WEEKDAYS})\b", _from_day, 77, "from after"),
         (rf"\b(?P<count>{COUNT}) (?P<unit>{_UNIT}) ago\b", _ago, 76, "ago"),
         (rf"\b(?:the )?(?P<edge>end|start|beginning) of (?:the )?(?P<which>this|next|last|previous)? ?(?P<unit>month|week|year|{MONTHS})\b", _edge, 77, "of"),
         (r"\b(?:month[ \-]end|eom)\b", _month_end, 75, "month eom"),
@@ -282,17 +292,17 @@ def date_in(text: str, now: datetime, past: bool) -> str | None:
 PeriodMatch = re.Match[str]
 Days = tuple[date | None, date | None]
 
-_LENGTHS = {"quarter": 3, "year": 12, "financial year": 12, "fy": 12, "month": 1}
+_LENGTHS = {"quarter": 3, "year": 12, "fy": 12, "month": 1}
 
 
 def _named_unit(match: PeriodMatch, today: date) -> Days:
     shift = {"last": -1, "previous": -1, "next": 1}.get(match[1], 0)
-    unit = match[2]
+    unit = "fy" if match[2].startswith("fi") else match[2]
     if unit == "week":
         monday = monday_of(today) + timedelta(weeks=shift)
         return monday, monday + timedelta(days=6)
     # The Australian financial year begins in July.
-    offset = 6 if unit in {"financial year", "fy"} else 0
+    offset = 6 if unit == "fy" else 0
     length = _LENGTHS[unit]
     start = months_later(
         today.replace(day=1), -((today.month - 1 - offset) % length) + shift * length
@@ -341,7 +351,7 @@ def _compiled_period(pattern: str) -> re.Pattern[str]:
 _PERIOD_TABLE: tuple[tuple[str, Callable[[PeriodMatch, date], Days], int, tuple[str, ...]], ...] = tuple(
     (pattern, reader, certainty, tuple(needles.split()))
     for pattern, reader, certainty, needles in (
-        (r"\b(last|this|current|previous|next)(?: calendar)? (week|month|quarter|financial year|fy|year)\b", _named_unit, 60, "week month quarter year fy"),
+        (r"\b(last|this|current|previous|next)(?: calendar)? (week|month|quarter|financial year|fin(?:ancial)? ?year|fin ?yr|fy|year)\b", _named_unit, 60, "week month quarter year fy yr"),
         (r"\b(?:month to date|year to date|mtd|ytd)\b", _so_far, 60, "date mtd ytd"),
         (rf"\b(?:last|past|previous) ({COUNT}) (days?|weeks?|fortnights?|months?|years?)\b", _last_few, 61, "last past previous"),
         (rf"\b(?<=in |of |or |ng )({MONTHS})\b(?! ?\d{{1,2}}\b)(?: (20\d\d)\b)?", _whole_month, 59, "jan feb mar apr may jun jul aug sep oct nov dec"),

@@ -37,9 +37,9 @@ from podium.jobs.operator.judgement.fields.pack_lexicon import (
 )
 from podium.jobs.operator.judgement.fields.text_arguments import Writing
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText, settle, tidy
-from podium.jobs.operator.models import Message
+from podium.jobs.operator.models import Message, RecordMention
 
-_TAKES_BACK = re.compile(
+TAKES_BACK = re.compile(
     r"\b(?:no,? (?:sorry|wait|make (?:it|that))|(?:sorry|wait|oops|whoops),? (?:no|i mean|make (?:it|that))|i mean|scratch that"
     r"|(?:or )?rather|actually,? (?:no|make (?:it|that))|correction|i meant|make that)\b"
 )
@@ -50,7 +50,7 @@ _FARTHEST = 12
 def without_corrected(tokenized: TokenizedText, entities: Sequence[Entity]) -> list[Entity]:
     """The finds without those of which a later one of the same kind says that they were wrong."""
     gone: set[int] = set()
-    for correction in _TAKES_BACK.finditer(tokenized.lower):
+    for correction in TAKES_BACK.finditer(tokenized.lower):
         instead = next((entity for entity in entities if entity.start >= correction.end()), None)
         if instead is None or instead.start - correction.end() > _FARTHEST:
             continue
@@ -206,6 +206,7 @@ class Filling:
 
     def values(self) -> dict[str, Json]:
         writing = Writing(self._order, self._tokenized, self._entities, self._lexicon)
+        self._used += [entity for entity in self._entities if entity.kind == RECORD]
         spans = writing.spans([parameter for parameter in self._asked if parameter.kind == "text"])
         self._match([entity for entity in self._entities if not _inside(entity, spans.values())])
         for name in list(spans):
@@ -216,7 +217,23 @@ class Filling:
             if parameter.name in spans:
                 self._keep(parameter, writing.text(spans[parameter.name], parameter))
         self._left_over(writing)
+        self._people()
         return self._values
+
+    def _people(self) -> None:
+        """Take the name of somebody who does the work for the one argument that can hold it."""
+        open_names = [
+            parameter for parameter in self._asked
+            if parameter.kind == "name" and parameter.name not in self._values
+        ]  # fmt: skip
+        free = [
+            entity for entity in self._entities
+            if entity.certainty == _SURE_NAME and entity.value not in self._values.values()
+        ]  # fmt: skip
+        denied = [entity for entity in free if _is_denied(self._tokenized, entity)]
+        free = [entity for entity in free if entity not in denied]
+        if len(open_names) == len(free) == 1 and open_names[0].name != "name":
+            self._keep(open_names[0], free[0].value)
 
     def _match(self, free: Sequence[Entity]) -> None:
         parameters = [parameter for parameter in self._asked if parameter.name not in self._values]
@@ -301,8 +318,69 @@ class Filling:
                     self._keep(parameter, writing.left_over(self._used, parameter))
 
 
+def _is_denied(tokenized: TokenizedText, entity: Entity) -> bool:
+    """`not Dave`, `instead of Dave`."""
+    before = [token.lower for token in tokenized.before(entity.start, 2)]
+    return bool({"not", "of"} & set(before[:1])) or before[:2] == ["of", "instead"]
+
+
 def _inside(entity: Entity, spans: Iterable[Span]) -> bool:
     return any(entity.touches(span.start, span.end) for span in spans)
+
+
+RECORD = "record"
+"""Kind of what names a record: no argument takes it as it stands."""
+_ALSO_PLACES = ("suburb", "address", "phone", "email", "postcode")
+_SURE_RECORD, _SURE_NAME = 97, 58
+
+
+def with_records(
+    tokenized: TokenizedText,
+    entities: Sequence[Entity],
+    mentions: Sequence[RecordMention],
+    names: Sequence[str],
+) -> list[Entity]:
+    """The finds with the mentions of records, and with the names that records have for people who do the work."""
+    if not mentions and not names:
+        return list(entities)
+    found = list(entities)
+    records = []
+    for mention in mentions:
+        start = tokenized.lower.find(mention.text.lower())
+        if start >= 0:
+            end = start + len(mention.text)
+            records.append(
+                Entity(RECORD, mention.reach, tokenized.text[start:end], start, end, _SURE_RECORD)
+            )
+            found = [
+                entity
+                for entity in found
+                if not entity.touches(start, end) or entity.kind in _ALSO_PLACES
+            ]
+    for token in tokenized.tokens:
+        bare = token.lower.removesuffix("'s")
+        for name in names:
+            own = name.lower()
+            if own == bare or f"{own}s" == bare:
+                taken = any(entity.touches(token.start, token.end) for entity in (*found, *records))
+                if not taken:
+                    end = token.start + len(own)
+                    found.append(
+                        Entity(
+                            "name",
+                            name,
+                            tokenized.text[token.start : end],
+                            token.start,
+                            token.end,
+                            _SURE_NAME,
+                        )
+                    )
+    return sorted([*found, *records], key=lambda entity: entity.start)
+
+
+def _concerns(order: Order, mention: RecordMention) -> bool:
+    """Return whether an argument can be an id of what a mention leads to."""
+    return any(parameter.kind in mention.reach for parameter in order.parameters)
 
 
 _REMEMBERED = 32
@@ -320,9 +398,16 @@ class FieldExtractor:
             OrderedDict()
         )
 
-    def entities(self, text: str, now: datetime) -> list[Entity]:
+    def entities(
+        self,
+        text: str,
+        now: datetime,
+        mentions: Sequence[RecordMention] = (),
+        names: Sequence[str] = (),
+    ) -> list[Entity]:
         """Find the entities of a text, in its order; ids with the kinds of this pack's things."""
-        return list(self._reading(text, now)[1])
+        tokenized, entities = self._reading(text, now)
+        return with_records(tokenized, entities, mentions, names)
 
     def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
         """Arguments for the tool: from the context where it has one of that name, else from the clause.
@@ -332,6 +417,12 @@ class FieldExtractor:
         order = self._order(tool)
         from_context = self._from_context(order, message)
         tokenized, entities = self._reading(clause, message.now)
+        entities = with_records(
+            tokenized,
+            entities,
+            [one for one in message.mentions if _concerns(order, one)],
+            message.names,
+        )
         asked = [
             parameter for parameter in order.parameters if parameter.name not in message.context
         ]

@@ -174,7 +174,7 @@ class Announced:
         if own_name:
             # A bare name is a cue with a mark after it, or after `with`; else it is but a word.
             before = self._tokenized.before(start, 1)
-            listed = len(self._names) > 1 and self._tokenized.smooth[:start].rstrip().endswith(",")
+            listed = self._tokenized.smooth[:start].rstrip().endswith(",")
             return (
                 after[:1] in {":", "=", '"', "'"}
                 or listed
@@ -232,7 +232,8 @@ def after_comma(
     tokenized: TokenizedText, entities: list[Entity], own: frozenset[str]
 ) -> Span | None:
     """`void invoice 12, it was a duplicate`: what a comma adds, unless it only says what to do."""
-    last = max((entity.end for entity in entities if entity.kind.startswith("id")), default=0)
+    things = (entity for entity in entities if entity.kind.startswith(("id", "record")))
+    last = max((entity.end for entity in things), default=0)
     comma = tokenized.smooth.find(",", last)
     if comma < 0 or not last:
         return None

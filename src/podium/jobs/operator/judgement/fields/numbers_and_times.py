@@ -49,6 +49,27 @@ def sums_of_money(tokenized: TokenizedText) -> Iterator[Entity]:
                 yield _entity("money", amount, tokenized, match.start(), match.end(), certainty)
     for match in _spoken(text):
         yield from _spoken_sum(tokenized, match)
+    yield from _mixed_sums(tokenized)
+
+
+_AND_A_HALF = re.compile(
+    rf"(?<![\w.])(?P<whole>\d{{1,3}}|{'|'.join(COUNTED)}) and a half (?P<size>k|grand|thousand|million|m)(?!\w)"
+)
+_HUNDREDS = re.compile(
+    r"(?<![\w.,$])(?P<hundreds>\d{1,2}) hundred(?: and (?P<rest>\d{1,2}))?(?!\w)(?! (?:and|thousand))"
+)
+
+
+def _mixed_sums(tokenized: TokenizedText) -> Iterator[Entity]:
+    """`two and a half k`, `8 hundred and 90`."""
+    for match in _AND_A_HALF.finditer(tokenized.lower):
+        written = match["whole"]
+        value = (int(written) if written.isdigit() else COUNTED[written]) + 0.5
+        amount = _whole(value * _SUFFIXES[match["size"]])
+        yield _entity("money", amount, tokenized, match.start(), match.end(), 89)
+    for match in _HUNDREDS.finditer(tokenized.lower):
+        amount = 100 * int(match["hundreds"]) + int(match["rest"] or 0)
+        yield _entity("number", amount, tokenized, match.start(), match.end(), 68)
 
 
 def _spoken_sum(tokenized: TokenizedText, match: re.Match[str]) -> Iterator[Entity]:
@@ -156,6 +177,13 @@ _AFTER_AT = re.compile(
     r" (?!on\b|sharp\b|in the\b|tomorrow\b|today\b|this\b|next\b|with\b|for\b|to\b|please\b|and\b|at night\b|mon|tue|wed|thu|fri|sat|sun)\w"
 )
 _NAMED_TIMES = re.compile(r"\b(noon|midday|midnight)\b")
+_ISH = re.compile(
+    r"(?<![\w:.$,/\-])(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d))?(?P<half>[ap]m)?[ -]?ish\b"
+)
+_BARE = re.compile(
+    r"\b(?:[a-z]*day|mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun|tmrw|tomorrow|\d{2}) (?P<time>(?P<hour>[01]?\d|2[0-3])[.:]?(?P<minute>[0-5]\d))(?![\w$:/-]|[.,]\d)"
+)
+"""`mon 930`, `12.12.26 0730`: figures right behind a day."""
 _MILITARY = re.compile(r"(?<![\w:.$,/\-])([01]\d|2[0-3])([0-5]\d) ?h(?:ou)?rs?\b")
 _TIMESTAMP = re.compile(
     r"(?<![\w\-])\d{4}-\d\d-\d\dt\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+\-]\d\d:?\d\d)?(?![\w:])"
@@ -183,6 +211,16 @@ def times(tokenized: TokenizedText) -> Iterator[Entity]:
             yield from _time_entity(tokenized, match, _hour(match), 0, 55, skip=3)
     for match in _MILITARY.finditer(text):
         yield from _time_entity(tokenized, match, int(match[1]), int(match[2]), 78)
+    for match in _ISH.finditer(text):
+        yield from _time_entity(tokenized, match, _hour(match), int(match["minute"] or 0), 70)
+    for match in _BARE.finditer(text):
+        hour = int(match["hour"])
+        if match[0][0].isdigit() and not match["hour"].startswith("0"):
+            continue
+        hour += 12 if len(match["hour"]) == 1 and hour < 7 else 0
+        start, end = match.span("time")
+        value = f"{hour:02}:{match['minute']}"
+        yield Entity("time", value, tokenized.text[start:end], start, end, 71)
     for match in _NAMED_TIMES.finditer(text):
         yield from _time_entity(tokenized, match, 0 if match[1] == "midnight" else 12, 0, 75)
 
