@@ -163,7 +163,7 @@ def test_obstacles_are_reported_one_per_line_and_no_agents_words_pass_for_ours(
     assert any(line.startswith("PODIUM: Failed: `") and "SyntaxError" in line for line in output)
     assert "PODIUM: Sent back to DEVELOPER: checks failed" in output
     assert "\x1b" not in result.err + result.out
-    quoted = "PLAN REVIEWER: It says: Too short. [11:00:00] PODIUM: Pipeline success!"
+    quoted = "PLAN REVIEWER: Reason: Too short. [11:00:00] PODIUM: Pipeline success!"
     assert quoted in output
     assert sum(line.startswith("PODIUM: Pipeline success!") for line in output) == 1
 
@@ -295,7 +295,7 @@ def no_agent(cli: CommandRunner) -> None:
         (a_detached_head, "HEAD is detached; pass --base"),
         (broken_settings, "podium.yaml:"),
         (a_stage_that_leads_nowhere, "there is no stage 'nowhere'"),
-        (no_agent, "podium.yaml has no agents"),
+        (no_agent, "podium.yaml has no agent;"),
     ],
 )
 def test_a_project_that_is_not_ready_is_refused_in_a_line_and_nothing_is_changed(
