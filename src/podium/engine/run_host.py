@@ -238,7 +238,9 @@ class RunHost:
             return
         names = (run.waiting_for or "").split(", ")
         called = any(signal.name in names for signal in tx.signals(self.run_id))
-        status = RunStatus.QUEUED if called else run.status
+        # Its last wait may have ended while it was stopped: then nothing else would have it claimed again.
+        is_runnable = called or run.status is RunStatus.RUNNING
+        status = RunStatus.QUEUED if is_runnable else run.status
         tx.save_run(run.model_copy(update={"owner": None, "status": status}))
 
     def _set_back(self, tx: Transaction, error: Passing | StoreUnusable) -> None:

@@ -12,8 +12,10 @@ import pytest
 
 from podium.core.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy, StoreFull
 from podium.core.events import NoteTaken
-from podium.core.work import QueueSpec, RunStatus
+from podium.core.work import QueueSpec, RunStatus, Signal
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
+from podium.engine.run_hold import RunHold
+from podium.engine.run_host import RunHost, StopReason
 from podium.ports import FlowContext, RunQuery, StepContext, StoreView, Transaction
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.integration.contract.engines import EngineRoom, freeze
@@ -328,6 +330,41 @@ async def test_two_parents_of_one_child_are_both_notified_of_its_end(room: Engin
         await engine.signal(only.id, "go")
         ended = [await engine.finish(run.id) for run in parents]
     assert [run.result for run in ended] == ["grown", "grown"]
+
+
+async def test_a_signal_that_comes_while_a_waiting_run_is_unloaded_lets_it_continue(
+    room: EngineRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Patched, since the moment is too short to meet: the body is woken after it was decided to unload it.
+    unload, sent = RunHost.stop, []
+
+    def record_waiting(
+        hold: RunHold, tx: Transaction, original: Any = RunHold.record_waiting
+    ) -> None:
+        original(hold, tx)
+        if not sent:
+            now = tx.now()
+            tx.add_signal(Signal(id="sig_1", run_id=hold.run.id, name="go", sent_at=now))
+
+    def stop(host: RunHost, why: StopReason) -> None:
+        if why is StopReason.UNLOADED and not sent:
+            sent.append(host.run_id)
+            host.hold.hear({"go"})
+        unload(host, why)
+
+    monkeypatch.setattr(RunHold, "record_waiting", record_waiting)
+    monkeypatch.setattr(RunHost, "stop", stop)
+
+    async def waiting(ctx: FlowContext, input: Any) -> str:
+        await ctx.wait("go")
+        return "gone on"
+
+    engine = await room.open(FlowDefinition("waiting", waiting))
+    run = await engine.start("waiting", queue="work")
+    async with engine.serve([QueueSpec(name="work")]):
+        async with asyncio.timeout(30):
+            ended = await engine.finish(run.id)
+    assert (ended.result, sent) == ("gone on", [run.id])
 
 
 async def test_a_retry_gives_back_the_signals_that_forgotten_waits_had_taken(

@@ -101,14 +101,14 @@ class Answers:
             next_actions=(f"Answer: {question}", *to_choose_pack(message, ways)),
         )
 
-    def dropped(self, message: str, said: str) -> OperatorAnswer:
+    def dropped(self, message: str, request: str) -> OperatorAnswer:
         """Answer `never mind` in a conversation."""
         return OperatorAnswer(
             mode=OperatorMode.EXECUTE,
             status="cancelled",
             message=message,
             exit_code=DONE,
-            classification=_nothing_read(Intent.EXECUTE, f"Dropped: {said[:MAX_REPEATED]}"),
+            classification=_nothing_read(Intent.EXECUTE, f"Dropped: {request[:MAX_REPEATED]}"),
             next_actions=("Ask for something else",),
         )
 

@@ -150,7 +150,7 @@ class _Turn:
             self._deps.memory.save(tx, self._before, self._session)
 
         context_of_session = SessionContext(
-            said=follow_up.said,
+            full_text=follow_up.full_text,
             about=follow_up.about,
             focus=session.focus,
             latest=len(last.records) if last else 0,
@@ -181,7 +181,7 @@ class _Turn:
             )
             session = self._session.with_turn(closed, replaces=True)
             await self._deps.memory.keep(self._before, session)
-        return Answers().dropped(message, last.said if last else "")
+        return Answers().dropped(message, last.full_text if last else "")
 
     def done(self, message: str) -> OperatorAnswer:
         last = self._last
@@ -246,7 +246,7 @@ class _Turn:
         return SessionTurn(
             at=self._deps.now(),
             text=follow_up.text,
-            said=follow_up.said or follow_up.text,
+            full_text=follow_up.full_text or follow_up.text,
             about=follow_up.about,
             context=small(context),
             pack=plan.pack if plan else follow_up.pack,

@@ -62,7 +62,7 @@ class ContinuedMessage:
     """A message as it is to be read."""
 
     text: str
-    said: str = ""
+    full_text: str = ""
     about: str = ""
     context: dict[str, Json] = field(default_factory=dict)
     pack: str = ""
@@ -107,7 +107,7 @@ class Interpreter:
         self, last: SessionTurn, plain: str, reader: EmbeddedReader
     ) -> Iterator[ContinuedMessage]:
         if last.status in ("analyzed", "planned") and _GO.fullmatch(plain):
-            yield self._again(last, continues=True, said=last.said)
+            yield self._again(last, continues=True, full_text=last.full_text)
         if match := _CORRECTS.match(plain):
             yield from self._corrections(last, _NOT_THIS.sub("", plain[match.end() :]), reader)
         if last.status == "clarify":
@@ -254,11 +254,11 @@ class Interpreter:
         continues: bool,
         text: str = "",
         about: str = "",
-        said: str = "",
+        full_text: str = "",
     ) -> ContinuedMessage:
         return ContinuedMessage(
             text or last.text,
-            said or self._all_text(last),
+            full_text or self._all_text(last),
             about or last.about,
             dict(last.context),
             last.pack,
@@ -286,7 +286,7 @@ class Interpreter:
         )
 
     def _all_text(self, last: SessionTurn) -> str:
-        return f"{last.said} / {self.message.strip()}"
+        return f"{last.full_text} / {self.message.strip()}"
 
     def _as_message(self, text: str) -> Message:
         return Message(text=text, now=self.now)

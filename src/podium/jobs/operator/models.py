@@ -100,7 +100,7 @@ class Message(FrozenModel):
     """Local time, for words such as `tomorrow`."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources of the text, when no person sent it."""
-    said: str = ""
+    full_text: str = ""
     """All that the person said of it, when a conversation went on about it. Empty: `text`."""
     about: str = ""
     """Words that name the records, in place of those of the text: `same for Sarah`."""
@@ -117,7 +117,7 @@ class Message(FrozenModel):
 
     @property
     def shown_text(self) -> str:
-        return self.said or self.text
+        return self.full_text or self.text
 
 
 class ToolIntent(FrozenModel):

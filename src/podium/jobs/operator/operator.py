@@ -128,7 +128,7 @@ def _context_problems(context: Json) -> Iterator[str]:
 class SessionContext:
     """Additions of a conversation to one message."""
 
-    said: str = ""
+    full_text: str = ""
     about: str = ""
     focus: tuple[RecordRef, ...] = ()
     latest: int = 0
@@ -140,7 +140,7 @@ class SessionContext:
 
     def of_message(self) -> dict[str, Json]:
         return {
-            "said": self.said,
+            "full_text": self.full_text,
             "about": self.about,
             "focus": self.focus,
             "latest": self.latest,
@@ -392,8 +392,8 @@ class Operator:
         find = self._deps.find_conflict
 
         def found(read: Message, reading: Reading, pack: Pack) -> Conflict | None:
-            said = message.model_copy(update={"text": message.shown_text})
-            return find(said, reading, pack) or find(read, reading, pack)
+            own = message.model_copy(update={"text": message.shown_text})
+            return find(own, reading, pack) or find(read, reading, pack)
 
         return found
 

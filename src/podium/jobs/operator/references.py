@@ -226,12 +226,12 @@ def chosen_place(text: str, count: int) -> int | None:
     tokens = [token.group().lower() for token in _TOKEN.finditer(text)][:MAX_OPTION]
     if len(tokens) > 1 and tokens[-1] == "one":
         tokens.pop()
-    said = [token for token in tokens if token not in _ARTICLES | _FILLERS]
-    if len(said) != 1:
+    content = [token for token in tokens if token not in _ARTICLES | _FILLERS]
+    if len(content) != 1:
         return None
-    place = _ORDINALS.get(said[0]) or _CARDINALS.get(said[0])
-    if place is None and said[0].isdecimal() and len(said[0]) <= 3:
-        place = int(said[0])
+    place = _ORDINALS.get(content[0]) or _CARDINALS.get(content[0])
+    if place is None and content[0].isdecimal() and len(content[0]) <= 3:
+        place = int(content[0])
     if place is None:
         return None
     place = count if place == -1 else place

@@ -417,10 +417,10 @@ class Resolver:
         )
         if len(records) < 2 or not columns:
             return records
-        said = {stem(word) for word in tokens_of(text)}
+        stems = {stem(word) for word in tokens_of(text)}
         hits = [
             sum(
-                stem(token) in said
+                stem(token) in stems
                 for column in columns
                 for token in tokens_of(str(record.row.get(column) or ""))
             )

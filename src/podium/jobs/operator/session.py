@@ -39,7 +39,7 @@ class SessionTurn(FrozenModel):
     at: UtcDatetime
     text: str
     """The request that was read: a correction or an answer leaves that of the turn before."""
-    said: str
+    full_text: str
     """All that the person said of it."""
     about: str = ""
     context: dict[str, Json] = Field(default_factory=dict)
@@ -216,7 +216,7 @@ def forget_sessions(tx: Transaction, person: str, text: str) -> int:
     names = [
         session.name
         for session in list_sessions(tx, person)
-        if any(text.casefold() in turn.said.casefold() for turn in session.turns)
+        if any(text.casefold() in turn.full_text.casefold() for turn in session.turns)
     ]
     tx.drop_steps(folder_of(person), names)
     return len(names)

@@ -205,16 +205,18 @@ async def test_session_is_bounded_in_turns_bytes_age_and_number(tmp_path: Path) 
         talk, now = Conversation(office.podium), office.podium.clock.now()
         session = await talk.session()
         for number in range(MAX_TURNS + 5):
-            turn = SessionTurn(at=now, text=f"message {number}", said=f"message {number}")
+            turn = SessionTurn(at=now, text=f"message {number}", full_text=f"message {number}")
             longer = session.with_turn(turn)
             await talk.memory.keep(session, longer)
             session = await talk.session()
         assert [turn.text for turn in session.turns][-1] == f"message {MAX_TURNS + 4}"
         assert len(session.turns) == MAX_TURNS
-        large = SessionTurn(at=now, text="x" * 20_000, said="y" * 20_000)
+        large = SessionTurn(at=now, text="x" * 20_000, full_text="y" * 20_000)
         for _ in range(3):
             session = session.with_turn(large)
-        assert sum(len(turn.text + turn.said) for turn in session.bounded(now).turns) <= MAX_BYTES
+        assert (
+            sum(len(turn.text + turn.full_text) for turn in session.bounded(now).turns) <= MAX_BYTES
+        )
         assert session.bounded(now).turns
         assert session.bounded(now + MAX_AGE + timedelta(seconds=1)).turns == ()
         for number in range(MAX_SESSIONS + 3):

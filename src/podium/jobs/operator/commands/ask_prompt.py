@@ -354,8 +354,8 @@ def _session(talk: Talk, rest: str) -> None:
 
     for session in talk.cli.run(work) if talk.cli.has_state else ():
         if session.name != talk.session and session.last is not None:
-            said = escaped_line(session.last.said, MAX_EXCERPT)
-            talk.say(f"  {session.name}: {local_time(session.last.at)} {said}")
+            excerpt = escaped_line(session.last.full_text, MAX_EXCERPT)
+            talk.say(f"  {session.name}: {local_time(session.last.at)} {excerpt}")
 
 
 def _plan(talk: Talk, rest: str) -> None:

@@ -439,33 +439,33 @@ class _Comparison:
                         )
 
     def _skips(self, known: Collection[str], new: Collection[str]) -> Iterator[IntegrityFinding]:
-        before = [mark for path, parsed in self._before.items() for mark in parsed.skips]
-        located = [(path, mark) for path, parsed in self._after.items() for mark in parsed.skips]
-        fresh = Counter(new_skips(before, [mark for _, mark in located]))
-        for path, mark in located:
-            if not fresh[mark]:
+        before = [skip for path, parsed in self._before.items() for skip in parsed.skips]
+        located = [(path, skip) for path, parsed in self._after.items() for skip in parsed.skips]
+        fresh = Counter(new_skips(before, [skip for _, skip in located]))
+        for path, skip in located:
+            if not fresh[skip]:
                 continue
-            fresh[mark] -= 1
-            only_new = _is_scope_of(mark.scope, new) or (
-                not mark.scope and path not in self._before
+            fresh[skip] -= 1
+            only_new = _is_scope_of(skip.scope, new) or (
+                not skip.scope and path not in self._before
             )
             severity: Severity = (
                 "low"
-                if only_new and mark.names_environment
+                if only_new and skip.names_environment
                 else "medium"
-                if only_new or mark.names_platform
+                if only_new or skip.names_platform
                 else "high"
             )
-            subject = mark.scope or path
+            subject = skip.scope or path
             yield make_finding(
                 "new_skip",
                 path,
-                mark.line,
+                skip.line,
                 subject,
                 f"`{subject}` has a new mark that keeps tests from running or from counting",
-                after=mark.text,
+                after=skip.text,
                 severity=severity,
-                tests=0 if only_new else 1 if mark.scope in known else ANY_NUMBER,
+                tests=0 if only_new else 1 if skip.scope in known else ANY_NUMBER,
             )
 
     # -- other languages

@@ -433,13 +433,13 @@ def _only_constant(node: ast.FunctionDef) -> str:
 def new_skips(before: Collection[SkipMark], after: Collection[SkipMark]) -> Iterator[SkipMark]:
     """Marks of the branch that the base does not have, counted by their text."""
     left: dict[str, int] = {}
-    for mark in before:
-        left[mark.text] = left.get(mark.text, 0) + 1
-    for mark in after:
-        if left.get(mark.text):
-            left[mark.text] -= 1
+    for skip in before:
+        left[skip.text] = left.get(skip.text, 0) + 1
+    for skip in after:
+        if left.get(skip.text):
+            left[skip.text] -= 1
         else:
-            yield mark
+            yield skip
 
 
 def _at(

@@ -16,7 +16,7 @@ class Language:
     """Patterns of one family of languages. The first group of `test` is a test's name."""
 
     test: re.Pattern[str]
-    mark: re.Pattern[str]
+    skip: re.Pattern[str]
     """Marks by which tests are left out, or only some are run."""
     assertion: re.Pattern[str]
     weak: re.Pattern[str]
@@ -36,7 +36,7 @@ _SCRIPT = Language(
     test=re.compile(
         rf"\b(?:it|test|specify)(?:\.(?:each|concurrent|only|failing|skip|todo)\b(?:\([^()\n]{{0,300}}\))?)*{_QUOTED}"
     ),
-    mark=re.compile(
+    skip=re.compile(
         r"\b(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|only|todo|fixme|failing|fails|skipIf|runIf)\b"
         r"|\b(?:xit|xtest|xdescribe|xcontext|xspecify|fit|fdescribe|ftest)\s*\(|\bthis\.skip\(|\bt\.(?:skip|todo)\(|\bskip\s*:\s*(?!false)\S+"
     ),
@@ -57,7 +57,7 @@ _SCRIPT = Language(
 )
 _GO = Language(
     test=re.compile(r"^func\s+(?P<name>(?:Test|Benchmark|Fuzz|Example)\w*)\s*\(", re.MULTILINE),
-    mark=re.compile(
+    skip=re.compile(
         r"\b[tbf]\.(?:Skip|Skipf|SkipNow)\(|testing\.Short\(\)|^//go:build\b.*$|^// \+build\b.*$",
         re.MULTILINE,
     ),
@@ -78,7 +78,7 @@ _RUST = Language(
     test=re.compile(
         r"#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)"
     ),
-    mark=re.compile(
+    skip=re.compile(
         r"#\[ignore\b[^\]]*\]|#\[should_panic\b[^\]]*\]|#\[cfg\((?!test\))[^\]]*\]|#\[cfg_attr\([^\]]*ignore[^\]]*\]"
     ),
     assertion=re.compile(r"\b(?:debug_)?assert\w*!\s*\(|\bpanic!\s*\(|\bunreachable!\s*\("),
@@ -97,7 +97,7 @@ _JVM = Language(
         r"(?:(?!@Test\b|\[Fact|\[Test|\{).){0,600}?\b(?:fun|void|Task|[\w<>]+)\s+`?(?P<name>[\w ]+)`?\s*\(",
         re.DOTALL,
     ),
-    mark=re.compile(
+    skip=re.compile(
         r"@(?:Disabled|Ignore|IgnoreIf|DisabledIf|DisabledOn\w+|EnabledIf\w*|EnabledOn\w+)\b|\[(?:Ignore|Explicit)\b|\bSkip\s*=\s*\"|\bassume\w*\(|\bAssert\.(?:Ignore|Inconclusive)\("
     ),
     assertion=re.compile(
@@ -119,7 +119,7 @@ _RUBY = Language(
     test=re.compile(
         rf"^\s*(?:it|specify|scenario|test){_QUOTED}|^\s*def\s+(?P<name2>test_\w+)", re.MULTILINE
     ),
-    mark=re.compile(
+    skip=re.compile(
         r"\b(?:xit|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)\b|^\s*(?:skip|pending)\b|\b(?:skip|pending|focus):|,\s*:(?:skip|pending|focus)\b",
         re.MULTILINE,
     ),
@@ -140,7 +140,7 @@ _PHP = Language(
         rf"\bfunction\s+(?P<name2>test\w+)\s*\(|(?:@test\b|\#\[Test\]).{{0,200}}?function\s+(?P<name3>\w+)|^\s*(?:it|test){_QUOTED}",
         re.MULTILINE | re.DOTALL,
     ),
-    mark=re.compile(
+    skip=re.compile(
         r"\bmarkTest(?:Skipped|Incomplete)\(|->(?:skip|todo|only)\(|@(?:group\s+ignore|requires)\b|\#\[Requires"
     ),
     assertion=re.compile(r"\bassert\w*\s*\(|\bexpect\w*\s*\(|->fail\("),
@@ -233,7 +233,7 @@ def read_text_file(path: str, text: str) -> TextFile:
         )
     marks = tuple(
         (cleaned.count("\n", 0, match.start()) + 1, " ".join(match[0].split()).rstrip("( "))
-        for match in language.mark.finditer(cleaned)
+        for match in language.skip.finditer(cleaned)
     )
     mocked = frozenset(_MOCKED.findall(cleaned))
     return TextFile(tuple(tests), marks, len(language.assertion.findall(cleaned)), cleaned, mocked)

@@ -207,8 +207,8 @@ def _weight(
 def _complete(parsed: ParsedMessage) -> bool:
     """Return whether every call has what it needs of the message, which neither corrects itself nor tells of the past."""
     today = parsed.now.date().isoformat()
-    told = any(find.kind == "date" and str(find.value) < today for find in parsed.finds)
-    if told or TAKES_BACK.search(parsed.lower) or _WRONG.search(parsed.lower):
+    is_past = any(find.kind == "date" and str(find.value) < today for find in parsed.finds)
+    if is_past or TAKES_BACK.search(parsed.lower) or _WRONG.search(parsed.lower):
         return False
     reach = {kind for find in parsed.finds if find.kind == RECORD for kind in find.value}
     for intent in parsed.intents:
