@@ -35,7 +35,7 @@ def _written(folder: Path, *expectations: tuple[str, dict[str, object]]) -> Path
     return file
 
 
-async def test_each_kind_of_mistake_has_a_verdict(tmp_path: Path) -> None:
+async def test_every_kind_of_mistake_has_a_verdict(tmp_path: Path) -> None:
     file = _written(
         tmp_path,
         (_NEW, {"calls": [_CREATE]}),
