@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from .values import plain
 _RECORD = """CREATE TABLE IF NOT EXISTS roofing_migrations (
     name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 ) STRICT"""
+
+_FULL_BYTES = 256 * 1024
+"""With less than this free, an I/O error is taken for a full disk."""
 
 _RULES = {
     "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign",
@@ -212,7 +216,13 @@ def _in_words(error: sqlite3.Error, file: Path) -> ToolBroke:
         return ToolBroke(f"{file.name} is busy; nothing was changed: try again")
     if code in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
         return ToolBroke(f"{file} is not a readable database; replace it with a snapshot")
-    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
+    # Without space SQLite also speaks of an I/O error, or of a file that it cannot open.
+    if code == "SQLITE_FULL" or (
+        code.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
+        and shutil.disk_usage(file.parent).free < _FULL_BYTES
+    ):
+        return ToolBroke(f"{file}: the disk is full; nothing was changed: free space and try again")
+    if code.startswith(("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
         return ToolBroke(
             f"{file} cannot be used ({error}); check the disk and the permissions of the file"
         )
