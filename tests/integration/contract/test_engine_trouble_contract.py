@@ -336,7 +336,8 @@ async def test_a_signal_that_comes_while_a_waiting_run_is_unloaded_lets_it_conti
     room: EngineRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Patched, since the moment is too short to meet: the body is woken after it was decided to unload it.
-    unload, sent = RunHost.stop, []
+    unload = RunHost.stop
+    sent: list[str] = []
 
     def record_waiting(
         hold: RunHold, tx: Transaction, original: Any = RunHold.record_waiting
